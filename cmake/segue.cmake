@@ -1,0 +1,20 @@
+# segue_library(NAME <deps>...): a static library of every .cc file of the folder but main.cc.
+function(segue_library name)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cc)
+  list(FILTER sources EXCLUDE REGEX "/(main\\.cc|examples/.*)$")
+  if(NOT sources)
+    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/empty.cc "")
+    set(sources ${CMAKE_CURRENT_BINARY_DIR}/empty.cc)
+  endif()
+  add_library(${name} STATIC ${sources})
+  target_link_libraries(${name} PUBLIC ${ARGN} PRIVATE segue_options)
+endfunction()
+
+# segue_program(NAME <deps>...): the program whose main() is the folder's main.cc.
+function(segue_program name)
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/main.cc)
+    add_executable(${name} main.cc)
+    target_link_libraries(${name} PRIVATE ${ARGN} segue_options)
+    install(TARGETS ${name} RUNTIME DESTINATION bin)
+  endif()
+endfunction()

@@ -1,0 +1,172 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/bytes.h"
+#include "common/ids.h"
+#include "common/message_batch.h"
+#include "common/status.h"
+
+namespace segue::storage {
+
+/// One command for a shard's log: what the WAL writes as one record.
+struct LogRecord {
+  ShardId shard;
+  Epoch epoch{1};
+  LogIndex index;                   // one more than the shard's previous record
+  std::string command;              // opaque here
+  std::vector<SharedBytes> bodies;  // written after the command, back to back
+  bool sync = true;                 // committed when synced; otherwise when written
+  bool uses_reserve = false;        // settles and the like: may use the space kept for draining
+};
+
+/// A record as recovery reads it back. `payload` is command and bodies in one piece.
+struct ReplayedRecord {
+  ShardId shard;
+  Epoch epoch;
+  LogIndex index;
+  SharedBytes command;
+  SharedBytes bodies;
+};
+
+/// How far a shard's log is committed.
+struct Committed {
+  ShardId shard;
+  LogIndex up_to;
+};
+
+/// What the files of a queue hold; all counts are of valid (unsettled) messages.
+struct StoredQueue {
+  QueueId id;
+  std::uint64_t messages = 0;
+  std::uint64_t body_bytes = 0;
+  std::uint64_t disk_bytes = 0;
+  Sequence first_valid;  // meaningless without messages
+  Sequence last_stored;  // highest sequence ever stored and still named by a segment; 0: none
+};
+
+/// A shard as the last checkpoint and the index files show it, before the log is replayed.
+struct RecoveredShard {
+  ShardId shard;
+  LogIndex applied;   // the checkpoint's; 0 without a checkpoint
+  std::string state;  // the blob that was given to checkpoint(); empty without one
+  std::vector<StoredQueue> queues;
+};
+
+/// Messages read back from a queue's segments.
+struct LoadedMessages {
+  std::vector<MessageRun> runs;      // in order; only messages valid when the read ended
+  std::vector<Sequence> corrupt;     // their records failed their checksum; reported and left out
+  Sequence scanned_through;          // everything valid up to here is in `runs` or `corrupt`
+};
+
+struct DiskStats {
+  std::uint64_t wal_bytes = 0;                  // of WAL files that are not free for recycling
+  std::uint64_t wal_bytes_since_checkpoint = 0; // written since the oldest checkpoint still needs them
+  std::uint64_t free_bytes = 0;                 // of the file system; refreshed about once a second
+  bool wal_space_low = false;                   // only records that use the reserve are taken
+};
+
+/// All that one node keeps on disk, behind one door: what is stored, not where. Opened by
+/// open_disk_data_center(), which also holds the directory's lock.
+///
+/// Lives on the reactor's thread; every call returns at once, and files are touched on the WAL thread
+/// and the background thread. Results come back as callbacks out of poll(), on the reactor's thread.
+/// A failed sync stops the process: what it left on disk is unknown, and nothing may be built on it.
+class DiskDataCenter {
+ public:
+  virtual ~DiskDataCenter() = default;
+
+  // ---- the log
+
+  /// Queues a record; it is written by the next flush(). NO_SPACE (and nothing queued) when the WAL
+  /// cannot grow and the record may not use the reserve.
+  virtual Status append(LogRecord record) = 0;
+  /// Starts writing all queued records as one group. Idle, it may write and sync right here, since that
+  /// is faster than waking a thread for a lone group.
+  virtual void flush() = 0;
+
+  /// Runs callbacks of finished work and returns what was committed since the last call, each shard
+  /// once. To be called when `wakeup` was signalled, and after flush().
+  virtual std::vector<Committed> poll() = 0;
+
+  // ---- messages of queues
+
+  /// Appends messages to the queue's segments (made at first use). Sequences must rise, from call to call
+  /// too. They count as stored, and can be settled, at once; `done` comes when they are written (not
+  /// synced) and load() finds them. Until then the caller keeps them. On failure (NO_SPACE, IO_ERROR)
+  /// nothing of this call is stored.
+  virtual void store(ShardId shard, QueueId queue, std::vector<MessageRun> runs,
+                     std::function<void(Status)> done) = 0;
+  /// Reads valid messages from `from` on, in order, until about `max_bytes` (at least one message) or
+  /// past `through`.
+  virtual void load(QueueId queue, Sequence from, Sequence through, std::size_t max_bytes,
+                    std::function<void(Result<LoadedMessages>)> done) = 0;
+  /// Marks stored messages as gone; sequences that are not stored, or settled already, are ignored.
+  /// Cheap: a segment without valid messages is removed in the background.
+  virtual void settle(QueueId queue, Sequence first, Sequence last) = 0;
+  /// Removes all of the queue's files in the background. Pending calls on it end with NOT_FOUND.
+  virtual void drop_queue(QueueId queue) = 0;
+  /// Counts; zeros for a queue that has nothing stored.
+  virtual StoredQueue stored(QueueId queue) const = 0;
+
+  // ---- checkpoints
+
+  /// Makes the shard durable outside the log: syncs its segments and indexes as they are now, then
+  /// replaces the shard's checkpoint with (applied, state). Every message that was enqueued at or below
+  /// `applied`, and is unsettled, has been stored by now. After `done(ok)`, records at or below `applied`
+  /// are no longer needed and WAL files are recycled. NO_SPACE leaves the old checkpoint in place.
+  virtual void checkpoint(ShardId shard, LogIndex applied, std::string state,
+                          std::function<void(Status)> done) = 0;
+  /// For a log whose state is durable elsewhere (the catalog's): records at or below `applied` are no
+  /// longer needed.
+  virtual void release_log(ShardId shard, LogIndex applied) = 0;
+
+  // ---- other work
+
+  /// Runs `work` on the background thread, then `done` out of poll().
+  virtual void run_in_background(std::function<void()> work, std::function<void()> done) = 0;
+  virtual DiskStats stats() const = 0;
+  /// Waits until everything started is finished and closes the files. Called once, last.
+  virtual void stop() = 0;
+};
+
+/// Where and how a node keeps its data.
+struct DiskOptions {
+  std::string directory;
+  std::string cluster;
+  std::string node_id;
+  std::uint32_t shard_count = 32;
+  std::uint64_t wal_file_bytes = 64ull << 20;
+  std::uint64_t segment_bytes = 64ull << 20;
+  std::uint64_t wal_reserve_bytes = 64ull << 20;  // kept for records that drain
+  std::uint32_t sync_interval_ms = 0;             // how long records without `sync` may stay unsynced; 0: 1000
+  bool direct_io = true;                          // O_DIRECT for the WAL where the file system takes it
+  /// Signals the reactor from another thread that poll() has something; must not block.
+  std::function<void()> wakeup;
+};
+
+class FileSystem;
+
+/// A directory opened and recovered: what was checkpointed, then, in order, what the log says beyond.
+struct OpenedDisk {
+  std::unique_ptr<DiskDataCenter> disk;
+  std::vector<RecoveredShard> shards;
+  /// The highest index of each shard's log, its checkpoint included.
+  std::vector<Committed> log_ends;
+};
+
+/// Locks the directory (made if missing), checks its identity, recovers. `replay` is called for every
+/// record above its shard's checkpoint, in log order, after `shards_ready` was called with the
+/// checkpoints. Errors: INVALID_CONFIG (another node's directory, another cluster's, a changed shard
+/// count, in use by another process), CORRUPTION (with file and offset), IO_ERROR.
+Result<OpenedDisk> open_disk_data_center(
+    FileSystem& files, DiskOptions options,
+    const std::function<Status(DiskDataCenter&, const std::vector<RecoveredShard>&)>& shards_ready,
+    const std::function<Status(const ReplayedRecord&)>& replay);
+
+}  // namespace segue::storage
