@@ -9,9 +9,9 @@
 
 namespace segue {
 
-/// A read-only run of bytes that keeps its owner alive: what a ZeroMQ frame, a file read or a string
-/// is turned into once, and then only sliced. Copying copies a pointer and a reference count, never
-/// the bytes. Safe to hand to another thread.
+/// A read-only run of bytes that keeps its owner alive: what a ZeroMQ frame, a file read or a
+/// string is turned into once, and then only sliced. Copying copies a pointer and a reference
+/// count, never the bytes. Safe to hand to another thread.
 class SharedBytes {
  public:
   SharedBytes() = default;
@@ -57,7 +57,8 @@ inline Number load_le(const char* from) {
   static_assert(std::is_unsigned_v<Number>);
   Number number = 0;
   for (std::size_t i = 0; i < sizeof(Number); ++i) {
-    number = static_cast<Number>(number | static_cast<Number>(static_cast<unsigned char>(from[i])) << (8 * i));
+    number = static_cast<Number>(number | static_cast<Number>(static_cast<unsigned char>(from[i]))
+                                              << (8 * i));
   }
   return number;
 }

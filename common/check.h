@@ -16,7 +16,7 @@ namespace segue {
 
 /// An invariant of our own code, checked in every build: better to stop than to write something
 /// wrong. Never for what comes from outside (frames, files, flags).
-#define SEGUE_CHECK(condition)                                             \
-  do {                                                                     \
+#define SEGUE_CHECK(condition)                                               \
+  do {                                                                       \
     if (!(condition)) ::segue::check_failed(#condition, __FILE__, __LINE__); \
   } while (false)

@@ -15,9 +15,13 @@ StreamingChecksum::StreamingChecksum() : state_(XXH3_createState()) {
   reset();
 }
 
-StreamingChecksum::~StreamingChecksum() { XXH3_freeState(static_cast<XXH3_state_t*>(state_)); }
+StreamingChecksum::~StreamingChecksum() {
+  XXH3_freeState(static_cast<XXH3_state_t*>(state_));
+}
 
-void StreamingChecksum::reset() { XXH3_64bits_reset(static_cast<XXH3_state_t*>(state_)); }
+void StreamingChecksum::reset() {
+  XXH3_64bits_reset(static_cast<XXH3_state_t*>(state_));
+}
 
 void StreamingChecksum::update(std::string_view bytes) {
   XXH3_64bits_update(static_cast<XXH3_state_t*>(state_), bytes.data(), bytes.size());

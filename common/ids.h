@@ -17,7 +17,9 @@ struct StrongId {
 
   constexpr auto operator<=>(const StrongId&) const = default;
   /// The id that follows this one by `steps`.
-  constexpr StrongId next(Number steps = 1) const { return StrongId(static_cast<Number>(value + steps)); }
+  constexpr StrongId next(Number steps = 1) const {
+    return StrongId(static_cast<Number>(value + steps));
+  }
 };
 
 /// A slice of the key space; a queue lives on exactly one shard.

@@ -11,16 +11,20 @@ namespace {
 
 constexpr std::uint32_t kUnknown = std::numeric_limits<std::uint32_t>::max();
 
-Status bad(std::string text) { return Status(Code::kFrameError, "message batch: " + std::move(text)); }
+Status bad(std::string text) {
+  return Status(Code::kFrameError, "message batch: " + std::move(text));
+}
 
 }  // namespace
 
 Result<MessageBatchPtr> MessageBatch::parse(SharedBytes batch, SharedBytes bodies) {
   if (batch.size() > std::numeric_limits<std::int32_t>::max()) return bad("larger than 2 GiB");
   v1::RawMessageBatch raw;
-  if (!raw.ParseFromArray(batch.data(), static_cast<int>(batch.size()))) return bad("not a MessageBatch");
+  if (!raw.ParseFromArray(batch.data(), static_cast<int>(batch.size())))
+    return bad("not a MessageBatch");
   if (raw.sizes().empty()) return bad("field sizes is empty: a batch has at least one message");
-  if (raw.headers().empty()) return bad("field headers is empty: there must be at least one header");
+  if (raw.headers().empty())
+    return bad("field headers is empty: there must be at least one header");
 
   auto parsed = std::shared_ptr<MessageBatch>(new MessageBatch());
   parsed->serialized_ = std::move(batch);
@@ -35,12 +39,13 @@ Result<MessageBatchPtr> MessageBatch::parse(SharedBytes batch, SharedBytes bodie
   }
   if (raw.header_index().empty()) {
     if (raw.headers_size() != 1) {
-      return bad("field header_index is missing: it may only be left out with one header, there are " +
-                 std::to_string(raw.headers_size()));
+      return bad(
+          "field header_index is missing: it may only be left out with one header, there are " +
+          std::to_string(raw.headers_size()));
     }
   } else if (raw.header_index_size() != raw.sizes_size()) {
-    return bad("field header_index has " + std::to_string(raw.header_index_size()) + " entries for " +
-               std::to_string(raw.sizes_size()) + " messages");
+    return bad("field header_index has " + std::to_string(raw.header_index_size()) +
+               " entries for " + std::to_string(raw.sizes_size()) + " messages");
   }
   const auto header_count = static_cast<std::uint32_t>(raw.headers_size());
   for (const std::uint32_t index : raw.header_index()) {
@@ -65,12 +70,13 @@ Result<MessageBatchPtr> MessageBatch::parse(SharedBytes batch, SharedBytes bodie
 }
 
 std::size_t MessageBatch::memory_bytes() const {
-  return sizeof(*this) + serialized_.size() + bodies_.size() + headers_.size() * sizeof(headers_[0]) +
-         header_index_.size() * sizeof(header_index_[0]) + offsets_.size() * sizeof(offsets_[0]) +
-         header_store_->size();
+  return sizeof(*this) + serialized_.size() + bodies_.size() +
+         headers_.size() * sizeof(headers_[0]) + header_index_.size() * sizeof(header_index_[0]) +
+         offsets_.size() * sizeof(offsets_[0]) + header_store_->size();
 }
 
-void MessageBatchBuilder::add(const MessageBatchPtr& batch, std::uint32_t first, std::uint32_t count) {
+void MessageBatchBuilder::add(const MessageBatchPtr& batch, std::uint32_t first,
+                              std::uint32_t count) {
   if (count == 0) return;
   if (known_batch_owner_ != batch) {
     known_batch_owner_ = batch;
@@ -113,7 +119,8 @@ MessageBatchBuilder::Built MessageBatchBuilder::take() {
   v1::RawMessageBatch raw;
   raw.mutable_headers()->Reserve(static_cast<int>(headers_.size()));
   for (std::string& header : headers_) raw.add_headers(std::move(header));
-  if (headers_.size() > 1) raw.mutable_header_index()->Add(header_index_.begin(), header_index_.end());
+  if (headers_.size() > 1)
+    raw.mutable_header_index()->Add(header_index_.begin(), header_index_.end());
   raw.mutable_sizes()->Add(sizes_.begin(), sizes_.end());
   Built built;
   raw.SerializeToString(&built.batch);

@@ -13,14 +13,14 @@
 
 namespace segue {
 
-/// Messages that came together, parsed once: their headers and bodies are slices of the buffers they
-/// came in. Immutable; shared by every queue, delivery and write that needs one of its messages, on
-/// any thread.
+/// Messages that came together, parsed once: their headers and bodies are slices of the buffers
+/// they came in. Immutable; shared by every queue, delivery and write that needs one of its
+/// messages, on any thread.
 class MessageBatch {
  public:
-  /// Reads a serialized segue.v1.MessageBatch without looking inside the headers, and checks it against
-  /// its bodies: header indexes in range, sizes adding up to bodies.size(), at least one message and
-  /// one header. Errors are FRAME_ERROR and say which field is wrong.
+  /// Reads a serialized segue.v1.MessageBatch without looking inside the headers, and checks it
+  /// against its bodies: header indexes in range, sizes adding up to bodies.size(), at least one
+  /// message and one header. Errors are FRAME_ERROR and say which field is wrong.
   static Result<std::shared_ptr<const MessageBatch>> parse(SharedBytes batch, SharedBytes bodies);
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(offsets_.size() - 1); }

@@ -72,8 +72,8 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                // NOLINT(google-explicit-constructor)
-  Result(Status status) : status_(std::move(status)) {         // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
+  Result(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
     SEGUE_CHECK(!status_.is_ok());
   }
 
@@ -106,7 +106,7 @@ class [[nodiscard]] Result {
 }  // namespace segue
 
 /// Hands a failed Status on to the caller.
-#define SEGUE_RETURN_IF_ERROR(expression)                 \
-  do {                                                    \
+#define SEGUE_RETURN_IF_ERROR(expression)                                                        \
+  do {                                                                                           \
     if (::segue::Status segue_status = (expression); !segue_status.is_ok()) return segue_status; \
   } while (false)

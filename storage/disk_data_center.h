@@ -59,24 +59,26 @@ struct RecoveredShard {
 
 /// Messages read back from a queue's segments.
 struct LoadedMessages {
-  std::vector<MessageRun> runs;      // in order; only messages valid when the read ended
-  std::vector<Sequence> corrupt;     // their records failed their checksum; reported and left out
-  Sequence scanned_through;          // everything valid up to here is in `runs` or `corrupt`
+  std::vector<MessageRun> runs;   // in order; only messages valid when the read ended
+  std::vector<Sequence> corrupt;  // their records failed their checksum; reported and left out
+  Sequence scanned_through;       // everything valid up to here is in `runs` or `corrupt`
 };
 
 struct DiskStats {
-  std::uint64_t wal_bytes = 0;                  // of WAL files that are not free for recycling
-  std::uint64_t wal_bytes_since_checkpoint = 0; // written since the oldest checkpoint still needs them
-  std::uint64_t free_bytes = 0;                 // of the file system; refreshed about once a second
-  bool wal_space_low = false;                   // only records that use the reserve are taken
+  std::uint64_t wal_bytes = 0;  // of WAL files that are not free for recycling
+  std::uint64_t wal_bytes_since_checkpoint =
+      0;                         // written since the oldest checkpoint still needs them
+  std::uint64_t free_bytes = 0;  // of the file system; refreshed about once a second
+  bool wal_space_low = false;    // only records that use the reserve are taken
 };
 
 /// All that one node keeps on disk, behind one door: what is stored, not where. Opened by
 /// open_disk_data_center(), which also holds the directory's lock.
 ///
-/// Lives on the reactor's thread; every call returns at once, and files are touched on the WAL thread
-/// and the background thread. Results come back as callbacks out of poll(), on the reactor's thread.
-/// A failed sync stops the process: what it left on disk is unknown, and nothing may be built on it.
+/// Lives on the reactor's thread; every call returns at once, and files are touched on the WAL
+/// thread and the background thread. Results come back as callbacks out of poll(), on the reactor's
+/// thread. A failed sync stops the process: what it left on disk is unknown, and nothing may be
+/// built on it.
 class DiskDataCenter {
  public:
   virtual ~DiskDataCenter() = default;
@@ -86,8 +88,8 @@ class DiskDataCenter {
   /// Queues a record; it is written by the next flush(). NO_SPACE (and nothing queued) when the WAL
   /// cannot grow and the record may not use the reserve.
   virtual Status append(LogRecord record) = 0;
-  /// Starts writing all queued records as one group. Idle, it may write and sync right here, since that
-  /// is faster than waking a thread for a lone group.
+  /// Starts writing all queued records as one group. Idle, it may write and sync right here, since
+  /// that is faster than waking a thread for a lone group.
   virtual void flush() = 0;
 
   /// Runs callbacks of finished work and returns what was committed since the last call, each shard
@@ -96,14 +98,14 @@ class DiskDataCenter {
 
   // ---- messages of queues
 
-  /// Appends messages to the queue's segments (made at first use). Sequences must rise, from call to call
-  /// too. They count as stored, and can be settled, at once; `done` comes when they are written (not
-  /// synced) and load() finds them. Until then the caller keeps them. On failure (NO_SPACE, IO_ERROR)
-  /// nothing of this call is stored.
+  /// Appends messages to the queue's segments (made at first use). Sequences must rise, from call
+  /// to call too. They count as stored, and can be settled, at once; `done` comes when they are
+  /// written (not synced) and load() finds them. Until then the caller keeps them. On failure
+  /// (NO_SPACE, IO_ERROR) nothing of this call is stored.
   virtual void store(ShardId shard, QueueId queue, std::vector<MessageRun> runs,
                      std::function<void(Status)> done) = 0;
-  /// Reads valid messages from `from` on, in order, until about `max_bytes` (at least one message) or
-  /// past `through`.
+  /// Reads valid messages from `from` on, in order, until about `max_bytes` (at least one message)
+  /// or past `through`.
   virtual void load(QueueId queue, Sequence from, Sequence through, std::size_t max_bytes,
                     std::function<void(Result<LoadedMessages>)> done) = 0;
   /// Marks stored messages as gone; sequences that are not stored, or settled already, are ignored.
@@ -117,13 +119,14 @@ class DiskDataCenter {
   // ---- checkpoints
 
   /// Makes the shard durable outside the log: syncs its segments and indexes as they are now, then
-  /// replaces the shard's checkpoint with (applied, state). Every message that was enqueued at or below
-  /// `applied`, and is unsettled, has been stored by now. After `done(ok)`, records at or below `applied`
-  /// are no longer needed and WAL files are recycled. NO_SPACE leaves the old checkpoint in place.
+  /// replaces the shard's checkpoint with (applied, state). Every message that was enqueued at or
+  /// below `applied`, and is unsettled, has been stored by now. After `done(ok)`, records at or
+  /// below `applied` are no longer needed and WAL files are recycled. NO_SPACE leaves the old
+  /// checkpoint in place.
   virtual void checkpoint(ShardId shard, LogIndex applied, std::string state,
                           std::function<void(Status)> done) = 0;
-  /// For a log whose state is durable elsewhere (the catalog's): records at or below `applied` are no
-  /// longer needed.
+  /// For a log whose state is durable elsewhere (the catalog's): records at or below `applied` are
+  /// no longer needed.
   virtual void release_log(ShardId shard, LogIndex applied) = 0;
 
   // ---- other work
@@ -144,15 +147,16 @@ struct DiskOptions {
   std::uint64_t wal_file_bytes = 64ull << 20;
   std::uint64_t segment_bytes = 64ull << 20;
   std::uint64_t wal_reserve_bytes = 64ull << 20;  // kept for records that drain
-  std::uint32_t sync_interval_ms = 0;             // how long records without `sync` may stay unsynced; 0: 1000
-  bool direct_io = true;                          // O_DIRECT for the WAL where the file system takes it
+  std::uint32_t sync_interval_ms = 0;  // how long records without `sync` may stay unsynced; 0: 1000
+  bool direct_io = true;               // O_DIRECT for the WAL where the file system takes it
   /// Signals the reactor from another thread that poll() has something; must not block.
   std::function<void()> wakeup;
 };
 
 class FileSystem;
 
-/// A directory opened and recovered: what was checkpointed, then, in order, what the log says beyond.
+/// A directory opened and recovered: what was checkpointed, then, in order, what the log says
+/// beyond.
 struct OpenedDisk {
   std::unique_ptr<DiskDataCenter> disk;
   std::vector<RecoveredShard> shards;
@@ -160,10 +164,10 @@ struct OpenedDisk {
   std::vector<Committed> log_ends;
 };
 
-/// Locks the directory (made if missing), checks its identity, recovers. `replay` is called for every
-/// record above its shard's checkpoint, in log order, after `shards_ready` was called with the
-/// checkpoints. Errors: INVALID_CONFIG (another node's directory, another cluster's, a changed shard
-/// count, in use by another process), CORRUPTION (with file and offset), IO_ERROR.
+/// Locks the directory (made if missing), checks its identity, recovers. `replay` is called for
+/// every record above its shard's checkpoint, in log order, after `shards_ready` was called with
+/// the checkpoints. Errors: INVALID_CONFIG (another node's directory, another cluster's, a changed
+/// shard count, in use by another process), CORRUPTION (with file and offset), IO_ERROR.
 Result<OpenedDisk> open_disk_data_center(
     FileSystem& files, DiskOptions options,
     const std::function<Status(DiskDataCenter&, const std::vector<RecoveredShard>&)>& shards_ready,

@@ -13,8 +13,8 @@ namespace segue::storage {
 
 /// An open file. One thread at a time. Closing does not sync.
 ///
-/// All calls retry EINTR and short transfers; a failure is IO_ERROR, or NO_SPACE for ENOSPC and EDQUOT,
-/// and names path, action, offset and the system's reason.
+/// All calls retry EINTR and short transfers; a failure is IO_ERROR, or NO_SPACE for ENOSPC and
+/// EDQUOT, and names path, action, offset and the system's reason.
 class File {
  public:
   virtual ~File() = default;
@@ -22,7 +22,8 @@ class File {
   virtual Result<std::size_t> read(std::uint64_t offset, char* to, std::size_t size) = 0;
   /// Writes all pieces back to back at `offset` (pwritev).
   virtual Status write(std::uint64_t offset, std::span<const std::string_view> pieces) = 0;
-  /// Makes content and size durable (fdatasync). After a failure nothing is known of earlier writes.
+  /// Makes content and size durable (fdatasync). After a failure nothing is known of earlier
+  /// writes.
   virtual Status sync() = 0;
   virtual Status truncate(std::uint64_t size) = 0;
   virtual Result<std::uint64_t> size() = 0;
@@ -38,7 +39,8 @@ class File {
 enum class OpenMode {
   kRead,        // must exist
   kReadWrite,   // made if missing
-  kReadDirect,  // as kRead, past the page cache (O_DIRECT): offsets, sizes and memory aligned to 4096
+  kReadDirect,  // as kRead, past the page cache (O_DIRECT): offsets, sizes and memory aligned to
+                // 4096
   kReadWriteDirect,  // as kReadWrite, O_DIRECT; where the file system refuses that, NOT_IMPLEMENTED
 };
 
@@ -48,7 +50,8 @@ class FileLock {
   virtual ~FileLock() = default;
 };
 
-/// The system calls on files that storage makes, so that tests can break them. Safe from any thread.
+/// The system calls on files that storage makes, so that tests can break them. Safe from any
+/// thread.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;

@@ -39,14 +39,17 @@ TEST(MessageBatch, GivesBackHeadersAndBodies) {
 TEST(MessageBatch, ReadsAsTheTypedMessage) {
   const auto batch = batch_of({{"k", "x"}, {"l", "y"}});
   v1::MessageBatch typed;
-  ASSERT_TRUE(typed.ParseFromArray(batch->serialized().data(), static_cast<int>(batch->serialized().size())));
+  ASSERT_TRUE(typed.ParseFromArray(batch->serialized().data(),
+                                   static_cast<int>(batch->serialized().size())));
   EXPECT_EQ(typed.headers(1).routing_key(), "l");
 }
 
 TEST(MessageBatch, RefusesWhatDoesNotFitItsBodies) {
   v1::RawMessageBatch raw;
   auto parse = [&](const std::string& bodies) {
-    return MessageBatch::parse(SharedBytes::from(raw.SerializeAsString()), SharedBytes::from(bodies)).status();
+    return MessageBatch::parse(SharedBytes::from(raw.SerializeAsString()),
+                               SharedBytes::from(bodies))
+        .status();
   };
   EXPECT_EQ(parse("").code(), Code::kFrameError);  // no message
   raw.add_sizes(3);
@@ -58,7 +61,8 @@ TEST(MessageBatch, RefusesWhatDoesNotFitItsBodies) {
   EXPECT_NE(parse("abc").message().find("header_index"), std::string::npos);
   raw.add_header_index(2);
   EXPECT_NE(parse("abc").message().find("header 2 of 2"), std::string::npos);
-  EXPECT_EQ(MessageBatch::parse(SharedBytes::from("\xff\xff"), {}).status().code(), Code::kFrameError);
+  EXPECT_EQ(MessageBatch::parse(SharedBytes::from("\xff\xff"), {}).status().code(),
+            Code::kFrameError);
 }
 
 TEST(MessageBatchBuilder, JoinsNeighboursAndSharesHeaders) {

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "common/ids.h"
+#include "segue/v1/catalog.pb.h"
+
+namespace segue {
+
+/// What exists in the cluster, as of one catalog index: the state that every replica and every router
+/// builds by applying the same entries in the same order. Deterministic, no I/O, one thread.
+class CatalogState {
+ public:
+  /// Told about each change after it is applied; for views compiled from the catalog.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    virtual void on_change(const v1::CatalogChange& change) = 0;
+    /// Everything was replaced by a snapshot.
+    virtual void on_reset() = 0;
+  };
+
+  CatalogState();
+
+  void set_listener(Listener* listener) { listener_ = listener; }
+
+  CatalogIndex index() const { return index_; }
+  /// Applies an entry. One at or below index() changes nothing (false). A gap is the caller's to prevent.
+  bool apply(const v1::CatalogEntry& entry);
+  /// Forgets everything and applies the snapshot's entries, all of index `index`.
+  void reset(const std::vector<v1::CatalogEntry>& snapshot, CatalogIndex index);
+  /// The whole state as entries of at most about `changes_each` changes, all with index().
+  std::vector<v1::CatalogEntry> snapshot(std::size_t changes_each = 10'000) const;
+
+  /// Empty before the cluster was created.
+  const std::string& cluster() const { return cluster_; }
+  std::uint32_t shard_count() const { return static_cast<std::uint32_t>(shard_nodes_.size()); }
+  /// The node that leads the shard; empty if unknown.
+  const std::string& node_of(ShardId shard) const;
+
+  /// Null when missing; valid until the next change. Predeclared exchanges ("", amq.direct, amq.fanout,
+  /// amq.topic) always exist.
+  const v1::ExchangeDefinition* find_exchange(std::string_view vhost, std::string_view name) const;
+  const v1::QueueDefinition* find_queue(std::string_view vhost, std::string_view name) const;
+  const v1::QueueDefinition* find_queue(QueueId id) const;
+  const v1::BindingDefinition* find_binding(std::uint64_t number) const;
+  /// The identical binding (exchange, queue, key, arguments); null when there is none.
+  const v1::BindingDefinition* find_binding(const v1::BindingDefinition& like) const;
+  /// Numbers of bindings from an exchange, and to a queue, rising.
+  std::vector<std::uint64_t> bindings_from(std::string_view vhost, std::string_view exchange) const;
+  std::vector<std::uint64_t> bindings_to(std::string_view vhost, std::string_view queue) const;
+  bool has_bindings_from(std::string_view vhost, std::string_view exchange) const;
+
+  /// In order of name, those after `after`, at most `limit`.
+  std::vector<const v1::QueueDefinition*> list_queues(std::string_view vhost, std::string_view after,
+                                                      std::size_t limit) const;
+  std::vector<const v1::ExchangeDefinition*> list_exchanges(std::string_view vhost, std::string_view after,
+                                                            std::size_t limit) const;
+  /// In order of number.
+  std::vector<const v1::BindingDefinition*> list_bindings(std::uint64_t after, std::size_t limit) const;
+  /// Every queue whose shard the node leads.
+  std::vector<const v1::QueueDefinition*> queues_on(std::string_view node) const;
+  std::size_t queue_count() const { return queues_by_id_.size(); }
+  /// Exclusive queues of sessions that `owner` matches (empty fields match all).
+  std::vector<const v1::QueueDefinition*> queues_owned_by(std::string_view router_id) const;
+
+  /// The next free numbers, as of index().
+  std::uint64_t next_queue_id() const { return next_queue_id_; }
+  std::uint64_t next_binding_number() const { return next_binding_number_; }
+
+ private:
+  using Key = std::pair<std::string, std::string>;  // vhost, name
+
+  void apply_change(const v1::CatalogChange& change);
+
+  Listener* listener_ = nullptr;
+  CatalogIndex index_;
+  std::string cluster_;
+  std::vector<std::string> shard_nodes_;
+  std::map<Key, v1::ExchangeDefinition> exchanges_;
+  std::map<Key, std::shared_ptr<v1::QueueDefinition>> queues_;
+  std::unordered_map<QueueId, std::shared_ptr<v1::QueueDefinition>> queues_by_id_;
+  std::map<std::uint64_t, v1::BindingDefinition> bindings_;
+  std::map<Key, std::map<std::uint64_t, bool>> bindings_by_exchange_;
+  std::map<Key, std::map<std::uint64_t, bool>> bindings_by_queue_;
+  std::map<std::string, std::map<QueueId, bool>> owned_queues_;  // by router id
+  std::uint64_t next_queue_id_ = 1;
+  std::uint64_t next_binding_number_ = 1;
+};
+
+}  // namespace segue

@@ -1,0 +1,250 @@
+#include "common/zmq_socket.h"
+
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <zmq.hpp>
+
+#include "common/check.h"
+
+namespace segue {
+
+namespace {
+
+// Below this, copying into the frame is cheaper than keeping the owner alive through ZeroMQ.
+constexpr std::size_t kCopyBelow = 4096;
+
+void release_owner(void* /*data*/, void* owner) {
+  delete static_cast<std::shared_ptr<const void>*>(owner);
+}
+
+zmq::message_t frame_of(const std::vector<SharedBytes>& pieces) {
+  if (pieces.size() == 1 && pieces[0].size() >= kCopyBelow) {
+    auto* owner = new std::shared_ptr<const void>(pieces[0].owner());
+    // ZeroMQ does not write into a frame that it sends.
+    return zmq::message_t(const_cast<char*>(pieces[0].data()), pieces[0].size(), release_owner,
+                          owner);
+  }
+  std::size_t size = 0;
+  for (const SharedBytes& piece : pieces) size += piece.size();
+  zmq::message_t frame(size);
+  char* to = frame.data<char>();
+  for (const SharedBytes& piece : pieces) {
+    if (piece.empty()) continue;
+    std::memcpy(to, piece.data(), piece.size());
+    to += piece.size();
+  }
+  return frame;
+}
+
+zmq::message_t frame_of(std::string header) {
+  if (header.size() < kCopyBelow) return zmq::message_t(header.data(), header.size());
+  auto text = std::make_shared<const std::string>(std::move(header));
+  char* data = const_cast<char*>(text->data());
+  const std::size_t size = text->size();
+  return zmq::message_t(data, size, release_owner,
+                        new std::shared_ptr<const void>(std::move(text)));
+}
+
+SharedBytes bytes_of(zmq::message_t frame) {
+  auto owner = std::make_shared<zmq::message_t>(std::move(frame));
+  const void* data = owner->data();
+  const std::size_t size = owner->size();
+  return SharedBytes(std::move(owner), data, size);
+}
+
+}  // namespace
+
+struct ZmqContext::Holder {
+  zmq::context_t context;
+};
+
+ZmqContext::ZmqContext(int io_threads) : holder_(std::make_unique<Holder>()) {
+  holder_->context.set(zmq::ctxopt::io_threads, io_threads);
+  holder_->context.set(zmq::ctxopt::max_sockets, 4096);
+}
+
+ZmqContext::~ZmqContext() = default;
+
+struct ZmqSocket::Holder {
+  zmq::socket_t socket;
+  Kind kind;
+};
+
+ZmqSocket::ZmqSocket(ZmqContext& context, Kind kind, const Options& options)
+    : holder_(std::make_unique<Holder>(Holder{
+          zmq::socket_t(context.holder_->context, kind == Kind::kDealer ? zmq::socket_type::dealer
+                                                                        : zmq::socket_type::router),
+          kind})) {
+  zmq::socket_t& socket = holder_->socket;
+  socket.set(zmq::sockopt::sndhwm, options.high_water_mark);
+  socket.set(zmq::sockopt::rcvhwm, options.high_water_mark);
+  socket.set(zmq::sockopt::linger, static_cast<int>(options.linger.count()));
+  socket.set(zmq::sockopt::reconnect_ivl, static_cast<int>(options.reconnect_min.count()));
+  socket.set(zmq::sockopt::reconnect_ivl_max, static_cast<int>(options.reconnect_max.count()));
+  socket.set(zmq::sockopt::backlog, 4096);
+  socket.set(zmq::sockopt::ipv6, true);
+  if (options.max_frame_bytes > 0) socket.set(zmq::sockopt::maxmsgsize, options.max_frame_bytes);
+  if (kind == Kind::kRouter) socket.set(zmq::sockopt::router_mandatory, true);
+}
+
+ZmqSocket::~ZmqSocket() = default;
+ZmqSocket::ZmqSocket(ZmqSocket&&) noexcept = default;
+ZmqSocket& ZmqSocket::operator=(ZmqSocket&&) noexcept = default;
+
+Status ZmqSocket::bind(const std::string& endpoint) {
+  try {
+    holder_->socket.bind(endpoint);
+    return Status::ok();
+  } catch (const zmq::error_t& error) {
+    return Status(Code::kInvalidConfig, "cannot listen on " + endpoint + ": " + error.what());
+  }
+}
+
+Status ZmqSocket::connect(const std::string& endpoint) {
+  try {
+    holder_->socket.connect(endpoint);
+    return Status::ok();
+  } catch (const zmq::error_t& error) {
+    return Status(Code::kInvalidConfig, "cannot connect to " + endpoint + ": " + error.what());
+  }
+}
+
+std::string ZmqSocket::bound_endpoint() const {
+  return holder_->socket.get(zmq::sockopt::last_endpoint);
+}
+
+bool ZmqSocket::send(std::string_view peer, std::string header,
+                     const std::vector<SharedBytes>& bodies, bool with_bodies) {
+  zmq::socket_t& socket = holder_->socket;
+  const bool more = with_bodies || !bodies.empty();
+  try {
+    const auto first = zmq::send_flags::dontwait | zmq::send_flags::sndmore;
+    if (holder_->kind == Kind::kRouter) {
+      // With ROUTER_MANDATORY the first frame decides; the rest of a message is then always taken.
+      if (!socket.send(zmq::const_buffer(peer.data(), peer.size()), first)) return false;
+    }
+    if (!socket.send(frame_of(std::move(header)), more ? first : zmq::send_flags::dontwait))
+      return false;
+    if (more && !socket.send(frame_of(bodies), zmq::send_flags::dontwait)) return false;
+    return true;
+  } catch (const zmq::error_t& error) {
+    // EHOSTUNREACH: the peer has gone. Anything else means the socket itself is unusable.
+    SEGUE_CHECK(error.num() == EHOSTUNREACH || error.num() == EAGAIN || error.num() == EINTR);
+    return false;
+  }
+}
+
+bool ZmqSocket::receive(WireMessage& message) {
+  zmq::socket_t& socket = holder_->socket;
+  zmq::message_t frame;
+  try {
+    if (!socket.recv(frame, zmq::recv_flags::dontwait)) return false;
+    message.peer.clear();
+    message.header = {};
+    message.bodies = {};
+    message.malformed = false;
+    bool more = frame.more();
+    if (holder_->kind == Kind::kRouter) {
+      message.peer.assign(frame.data<char>(), frame.size());
+      if (!more) {
+        message.malformed = true;
+        return true;
+      }
+      (void)socket.recv(frame, zmq::recv_flags::dontwait);
+      more = frame.more();
+    }
+    message.header = bytes_of(std::move(frame));
+    if (!more) return true;
+    zmq::message_t bodies;
+    (void)socket.recv(bodies, zmq::recv_flags::dontwait);
+    more = bodies.more();
+    message.bodies = bytes_of(std::move(bodies));
+    while (more) {
+      message.malformed = true;
+      zmq::message_t surplus;
+      (void)socket.recv(surplus, zmq::recv_flags::dontwait);
+      more = surplus.more();
+    }
+    return true;
+  } catch (const zmq::error_t& error) {
+    SEGUE_CHECK(error.num() == EINTR || error.num() == EAGAIN);
+    return false;
+  }
+}
+
+Wakeup::Wakeup() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  SEGUE_CHECK(fd_ >= 0);
+}
+
+Wakeup::~Wakeup() {
+  close(fd_);
+}
+
+void Wakeup::signal() {
+  const std::uint64_t one = 1;
+  // EAGAIN means that it rings already.
+  [[maybe_unused]] const ssize_t written = write(fd_, &one, sizeof one);
+}
+
+void Wakeup::clear() {
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t read_bytes = read(fd_, &count, sizeof count);
+}
+
+struct Poller::Holder {
+  std::vector<zmq::pollitem_t> items;
+};
+
+Poller::Poller() : holder_(std::make_unique<Holder>()) {}
+Poller::~Poller() = default;
+
+void Poller::add(ZmqSocket& socket) {
+  holder_->items.push_back({socket.holder_->socket.handle(), 0, ZMQ_POLLIN, 0});
+}
+
+void Poller::remove(ZmqSocket& socket) {
+  void* handle = socket.holder_->socket.handle();
+  std::erase_if(holder_->items, [&](const zmq::pollitem_t& item) { return item.socket == handle; });
+}
+
+void Poller::add_fd(int fd) {
+  holder_->items.push_back({nullptr, fd, ZMQ_POLLIN, 0});
+}
+
+void Poller::wait(Duration timeout) {
+  auto wait_ms = std::chrono::ceil<std::chrono::milliseconds>(timeout);
+  wait_ms = std::max(wait_ms, std::chrono::milliseconds(0));
+  try {
+    zmq::poll(holder_->items.data(), holder_->items.size(), wait_ms);
+  } catch (const zmq::error_t& error) {
+    SEGUE_CHECK(error.num() == EINTR);
+  }
+}
+
+ShutdownSignals::ShutdownSignals() {
+  ::signal(SIGPIPE, SIG_IGN);
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  SEGUE_CHECK(pthread_sigmask(SIG_BLOCK, &signals, nullptr) == 0);
+  fd_ = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+  SEGUE_CHECK(fd_ >= 0);
+}
+
+ShutdownSignals::~ShutdownSignals() {
+  close(fd_);
+}
+
+int ShutdownSignals::take() {
+  signalfd_siginfo info{};
+  if (read(fd_, &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return 0;
+  return static_cast<int>(info.ssi_signo);
+}
+
+}  // namespace segue
