@@ -13,8 +13,8 @@
 
 namespace segue {
 
-/// What exists in the cluster, as of one catalog index: the state that every replica and every router
-/// builds by applying the same entries in the same order. Deterministic, no I/O, one thread.
+/// What exists in the cluster, as of one catalog index: the state that every replica and every
+/// router builds by applying the same entries in the same order. Deterministic, no I/O, one thread.
 class CatalogState {
  public:
   /// Told about each change after it is applied; for views compiled from the catalog.
@@ -31,7 +31,8 @@ class CatalogState {
   void set_listener(Listener* listener) { listener_ = listener; }
 
   CatalogIndex index() const { return index_; }
-  /// Applies an entry. One at or below index() changes nothing (false). A gap is the caller's to prevent.
+  /// Applies an entry. One at or below index() changes nothing (false). A gap is the caller's to
+  /// prevent.
   bool apply(const v1::CatalogEntry& entry);
   /// Forgets everything and applies the snapshot's entries, all of index `index`.
   void reset(const std::vector<v1::CatalogEntry>& snapshot, CatalogIndex index);
@@ -44,8 +45,8 @@ class CatalogState {
   /// The node that leads the shard; empty if unknown.
   const std::string& node_of(ShardId shard) const;
 
-  /// Null when missing; valid until the next change. Predeclared exchanges ("", amq.direct, amq.fanout,
-  /// amq.topic) always exist.
+  /// Null when missing; valid until the next change. Predeclared exchanges ("", amq.direct,
+  /// amq.fanout, amq.topic) always exist.
   const v1::ExchangeDefinition* find_exchange(std::string_view vhost, std::string_view name) const;
   const v1::QueueDefinition* find_queue(std::string_view vhost, std::string_view name) const;
   const v1::QueueDefinition* find_queue(QueueId id) const;
@@ -58,12 +59,15 @@ class CatalogState {
   bool has_bindings_from(std::string_view vhost, std::string_view exchange) const;
 
   /// In order of name, those after `after`, at most `limit`.
-  std::vector<const v1::QueueDefinition*> list_queues(std::string_view vhost, std::string_view after,
+  std::vector<const v1::QueueDefinition*> list_queues(std::string_view vhost,
+                                                      std::string_view after,
                                                       std::size_t limit) const;
-  std::vector<const v1::ExchangeDefinition*> list_exchanges(std::string_view vhost, std::string_view after,
+  std::vector<const v1::ExchangeDefinition*> list_exchanges(std::string_view vhost,
+                                                            std::string_view after,
                                                             std::size_t limit) const;
   /// In order of number.
-  std::vector<const v1::BindingDefinition*> list_bindings(std::uint64_t after, std::size_t limit) const;
+  std::vector<const v1::BindingDefinition*> list_bindings(std::uint64_t after,
+                                                          std::size_t limit) const;
   /// Every queue whose shard the node leads.
   std::vector<const v1::QueueDefinition*> queues_on(std::string_view node) const;
   std::size_t queue_count() const { return queues_by_id_.size(); }
