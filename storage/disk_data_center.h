@@ -149,6 +149,9 @@ struct DiskOptions {
   std::uint64_t wal_reserve_bytes = 64ull << 20;  // kept for records that drain
   std::uint32_t sync_interval_ms = 0;  // how long records without `sync` may stay unsynced; 0: 1000
   bool direct_io = true;               // O_DIRECT for the WAL where the file system takes it
+  /// A queue's name, for the name of its directory that people read; asked on the reactor's thread when
+  /// a queue's first message is stored. Left out: the id alone names the directory.
+  std::function<std::string(QueueId)> queue_name;
   /// Signals the reactor from another thread that poll() has something; must not block.
   std::function<void()> wakeup;
 };

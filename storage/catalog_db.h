@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "common/ids.h"
+#include "common/status.h"
+#include "segue/v1/catalog.pb.h"
+
+namespace segue::storage {
+
+/// A node's durable copy of the catalog: a SQLite file whose tables a person can read (cluster,
+/// shards, exchanges, queues, bindings). What entries say is committed together with their index,
+/// so that the file is always the catalog as of one index.
+///
+/// The door to SQLite. Blocks on the disk: for the background thread, or for start-up; one thread
+/// at a time. Errors: CORRUPTION (not a catalog, damaged, of a newer version), NO_SPACE, IO_ERROR.
+class CatalogDb {
+ public:
+  /// Opens the file; made if missing. Syncs every commit.
+  static Result<std::unique_ptr<CatalogDb>> open(const std::string& path);
+  virtual ~CatalogDb() = default;
+
+  /// Everything, as one entry of changes that make the catalog out of nothing (cluster, shards,
+  /// exchanges, queues, bindings, numbers used), with the index that was applied last. Index 0:
+  /// empty.
+  virtual Result<v1::CatalogEntry> load() = 0;
+  /// Applies entries in ONE transaction; those at or below the applied index are left out. On
+  /// failure nothing of them is applied.
+  virtual Status apply(std::span<const v1::CatalogEntry> entries) = 0;
+  /// Forgets everything and applies a snapshot, in one transaction.
+  virtual Status replace_all(std::span<const v1::CatalogEntry> snapshot, CatalogIndex index) = 0;
+  /// What was applied last.
+  virtual CatalogIndex applied() const = 0;
+};
+
+}  // namespace segue::storage
