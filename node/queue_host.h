@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/config.h"
+#include "common/ids.h"
+#include "common/logging.h"
+#include "node/peer_output.h"
+#include "segue/v1/catalog.pb.h"
+#include "segue/v1/peer.pb.h"
+#include "storage/disk_data_center.h"
+
+namespace segue::node {
+
+/// The node's shards and their queues: everything between a frame of a peer and the disk data
+/// center. A composition of Shard, Queue, delivery, dedupe, memory budget and checkpoints; it has
+/// no rules of its own. No sockets, threads or clocks: the reactor brings events and the time.
+/// Reactor's thread.
+class QueueHost {
+ public:
+  struct Options {
+    std::uint64_t memory_limit = 512ull << 20;
+    std::uint64_t free_disk_limit = 1ull << 30;
+    std::uint64_t checkpoint_wal_bytes = 256ull << 20;
+    Duration checkpoint_interval = std::chrono::minutes(5);
+    bool durability_sync = true;  // the cluster's; a queue's argument x-durability goes before
+    std::uint32_t durability_interval_ms = 0;
+  };
+  /// Asks the catalog to delete an auto-delete queue whose last consumer has gone. Called again
+  /// until the queue is removed.
+  using DeleteQueueRequest = std::function<void(QueueId)>;
+
+  /// The references outlive the host.
+  QueueHost(const Options& options, PeerOutput& output, Logger& log,
+            DeleteQueueRequest request_delete);
+  ~QueueHost();
+
+  // ---- start (between open_disk_data_center()'s callbacks)
+
+  /// The disk and what its checkpoints say of the shards.
+  Status restore(storage::DiskDataCenter& disk, const std::vector<storage::RecoveredShard>& shards);
+  /// One record of the log after the checkpoints; not for the catalog's.
+  Status replay(const storage::ReplayedRecord& record);
+  /// The log is replayed; from here on commands are proposed.
+  void start(const std::vector<storage::Committed>& log_ends, TimePoint now, std::int64_t wall_ms);
+
+  // ---- what the catalog says
+
+  /// A queue of a shard that this node leads, new or known from before a restart.
+  void add_queue(const v1::QueueDefinition& definition);
+  void remove_queue(QueueId queue);
+  /// The catalog is as far as it was before the restart: queues on disk that it does not name are
+  /// dropped.
+  void end_of_catalog_load();
+
+  // ---- what peers say; a broken message is answered, never trusted
+
+  void on_publish(PeerId peer, const v1::ShardPublish& publish, SharedBytes bodies);
+  void on_consumer_command(PeerId peer, const v1::ConsumerCommand& command);
+  void on_settle(PeerId peer, const v1::PeerSettle& settle);
+  void on_queue_request(PeerId peer, const v1::QueueRequest& request);
+  /// The link was reset: the peer's consumers end, their unsettled messages are ready again.
+  void on_peer_lost(PeerId peer);
+
+  // ---- the loop
+
+  /// From DiskDataCenter::poll().
+  void on_committed(ShardId shard, LogIndex up_to);
+  /// About every 100 ms.
+  void on_tick(TimePoint now, std::int64_t wall_ms);
+  /// Once in every turn of the loop, after its events and before DiskDataCenter::flush():
+  /// deliveries are made up, settles and marks proposed.
+  void end_turn(TimePoint now, std::int64_t wall_ms);
+  /// Checkpoints every shard; `done` when all are durable.
+  void begin_shutdown(std::function<void()> done);
+
+  /// Counts, memory and why publishes are refused, for NodeState.
+  v1::NodeState state() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace segue::node
