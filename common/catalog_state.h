@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "common/ids.h"
@@ -45,8 +46,8 @@ class CatalogState {
   /// The node that leads the shard; empty if unknown.
   const std::string& node_of(ShardId shard) const;
 
-  /// Null when missing; valid until the next change. Predeclared exchanges ("", amq.direct,
-  /// amq.fanout, amq.topic) always exist.
+  /// Null when missing; valid until the next change. The predeclared exchanges ("", amq.direct,
+  /// amq.fanout, amq.topic) of the virtual host "/" always exist.
   const v1::ExchangeDefinition* find_exchange(std::string_view vhost, std::string_view name) const;
   const v1::QueueDefinition* find_queue(std::string_view vhost, std::string_view name) const;
   const v1::QueueDefinition* find_queue(QueueId id) const;
@@ -58,7 +59,8 @@ class CatalogState {
   std::vector<std::uint64_t> bindings_to(std::string_view vhost, std::string_view queue) const;
   bool has_bindings_from(std::string_view vhost, std::string_view exchange) const;
 
-  /// In order of name, those after `after`, at most `limit`.
+  /// In order of name, those after `after` (empty: from the start), at most `limit`. The default
+  /// exchange, which has no name, is not listed.
   std::vector<const v1::QueueDefinition*> list_queues(std::string_view vhost,
                                                       std::string_view after,
                                                       std::size_t limit) const;
@@ -68,10 +70,10 @@ class CatalogState {
   /// In order of number.
   std::vector<const v1::BindingDefinition*> list_bindings(std::uint64_t after,
                                                           std::size_t limit) const;
-  /// Every queue whose shard the node leads.
+  /// Every queue whose shard the node leads, in order of name.
   std::vector<const v1::QueueDefinition*> queues_on(std::string_view node) const;
   std::size_t queue_count() const { return queues_by_id_.size(); }
-  /// Exclusive queues of sessions that `owner` matches (empty fields match all).
+  /// Exclusive queues of the router's sessions, of any of its lives; empty: of all routers.
   std::vector<const v1::QueueDefinition*> queues_owned_by(std::string_view router_id) const;
 
   /// The next free numbers, as of index().
@@ -80,8 +82,15 @@ class CatalogState {
 
  private:
   using Key = std::pair<std::string, std::string>;  // vhost, name
+  using Numbers = std::map<Key, std::map<std::uint64_t, bool>>;
 
   void apply_change(const v1::CatalogChange& change);
+  void clear();
+  void add_predeclared();
+  void add_queue(const v1::QueueDefinition& definition);
+  void remove_queue(QueueId id);
+  void add_binding(const v1::BindingDefinition& definition);
+  void remove_binding(std::uint64_t number);
 
   Listener* listener_ = nullptr;
   CatalogIndex index_;
@@ -91,11 +100,23 @@ class CatalogState {
   std::map<Key, std::shared_ptr<v1::QueueDefinition>> queues_;
   std::unordered_map<QueueId, std::shared_ptr<v1::QueueDefinition>> queues_by_id_;
   std::map<std::uint64_t, v1::BindingDefinition> bindings_;
-  std::map<Key, std::map<std::uint64_t, bool>> bindings_by_exchange_;
-  std::map<Key, std::map<std::uint64_t, bool>> bindings_by_queue_;
+  std::unordered_map<std::string, std::uint64_t> binding_numbers_;  // by what makes them identical
+  Numbers bindings_by_exchange_;
+  Numbers bindings_by_queue_;
   std::map<std::string, std::map<QueueId, bool>> owned_queues_;  // by router id
   std::uint64_t next_queue_id_ = 1;
   std::uint64_t next_binding_number_ = 1;
 };
+
+/// What two bindings must share to be the same one (vhost, exchange, queue, routing key,
+/// arguments), as a key for maps. The number does not count.
+std::string binding_identity(const v1::BindingDefinition& binding);
+/// Bytes that are equal exactly when the arguments are.
+std::string canonical_arguments(
+    const google::protobuf::Map<std::string, v1::FieldValue>& arguments);
+/// The types of exchanges that there are, for checks and for messages that list them.
+inline constexpr std::string_view kExchangeTypes[] = {"direct", "fanout", "topic"};
+/// Names that begin so are the broker's own.
+inline constexpr std::string_view kReservedNamePrefix = "amq.";
 
 }  // namespace segue
