@@ -10,34 +10,9 @@
 #include "common/ids.h"
 #include "common/message_batch.h"
 #include "common/status.h"
+#include "storage/log_record.h"
 
 namespace segue::storage {
-
-/// One command for a shard's log: what the WAL writes as one record.
-struct LogRecord {
-  ShardId shard;
-  Epoch epoch{1};
-  LogIndex index;                   // one more than the shard's previous record
-  std::string command;              // opaque here
-  std::vector<SharedBytes> bodies;  // written after the command, back to back
-  bool sync = true;                 // committed when synced; otherwise when written
-  bool uses_reserve = false;        // settles and the like: may use the space kept for draining
-};
-
-/// A record as recovery reads it back. `payload` is command and bodies in one piece.
-struct ReplayedRecord {
-  ShardId shard;
-  Epoch epoch;
-  LogIndex index;
-  SharedBytes command;
-  SharedBytes bodies;
-};
-
-/// How far a shard's log is committed.
-struct Committed {
-  ShardId shard;
-  LogIndex up_to;
-};
 
 /// What the files of a queue hold; all counts are of valid (unsettled) messages.
 struct StoredQueue {
@@ -149,8 +124,8 @@ struct DiskOptions {
   std::uint64_t wal_reserve_bytes = 64ull << 20;  // kept for records that drain
   std::uint32_t sync_interval_ms = 0;  // how long records without `sync` may stay unsynced; 0: 1000
   bool direct_io = true;               // O_DIRECT for the WAL where the file system takes it
-  /// A queue's name, for the name of its directory that people read; asked on the reactor's thread when
-  /// a queue's first message is stored. Left out: the id alone names the directory.
+  /// A queue's name, for the name of its directory that people read; asked on the reactor's thread
+  /// when a queue's first message is stored. Left out: the id alone names the directory.
   std::function<std::string(QueueId)> queue_name;
   /// Signals the reactor from another thread that poll() has something; must not block.
   std::function<void()> wakeup;
