@@ -1,0 +1,166 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <future>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "segue/cluster.h"
+#include "segue/result.h"
+#include "segue/value.h"
+
+namespace segue::client {
+
+class ConnectionCore;
+
+struct QueueOptions {
+  bool durable = true;
+  /// For this session only, deleted with it.
+  bool exclusive = false;
+  /// Deleted when its last consumer goes.
+  bool auto_delete = false;
+  /// E.g. {{"x-durability", "sync"}}.
+  Table arguments;
+};
+
+struct ExchangeOptions {
+  /// "direct", "fanout" or "topic".
+  std::string type = "direct";
+  bool durable = true;
+  bool auto_delete = false;
+  /// Takes no publishes, only what other exchanges hand on.
+  bool internal = false;
+  Table arguments;
+};
+
+/// A declared queue.
+struct DeclaredQueue {
+  /// As given, or made by the server.
+  std::string name;
+  std::uint64_t ready = 0;
+  std::uint32_t consumers = 0;
+  std::uint32_t shard = 0;
+  std::string node;
+  /// False: it was there before.
+  bool created = false;
+};
+
+struct Binding {
+  std::string exchange;
+  std::string queue;
+  std::string routing_key;
+  Table arguments;
+};
+
+/// Declares and looks at what a cluster has. Belongs to its Connection and lives as long; safe from
+/// any thread. Every call exists twice: one that waits for the answer, and an _async one that gives
+/// a future, so that many can be on their way at once. Both end by the timeout at the latest, with
+/// TIMEOUT. A call that is on its way when the session breaks is sent again after the reconnect if
+/// doing it twice does no harm (declares, binds, looks); purges, deletes and the declaration of a
+/// queue without a name fail with DISCONNECTED then.
+///
+/// Waiting calls made on the connection's I/O thread (in its handlers) fail with NOT_ALLOWED.
+class Admin {
+ public:
+  Admin(const Admin&) = delete;
+  Admin& operator=(const Admin&) = delete;
+
+  /// An empty name: the server makes one.
+  Result<DeclaredQueue> declare_queue(const std::string& name, const QueueOptions& options = {});
+  std::future<Result<DeclaredQueue>> declare_queue_async(const std::string& name,
+                                                         const QueueOptions& options = {});
+  /// Only looks whether it exists: NOT_FOUND otherwise.
+  Result<DeclaredQueue> find_queue(const std::string& name);
+  std::future<Result<DeclaredQueue>> find_queue_async(const std::string& name);
+
+  struct DeleteQueueOptions {
+    bool if_unused = false;
+    bool if_empty = false;
+  };
+  /// The number of messages that went with it.
+  Result<std::uint64_t> delete_queue(const std::string& name,
+                                     const DeleteQueueOptions& options = {false, false});
+  std::future<Result<std::uint64_t>> delete_queue_async(const std::string& name,
+                                                        const DeleteQueueOptions& options = {
+                                                            false, false});
+
+  /// Removes the ready messages; their number.
+  Result<std::uint64_t> purge_queue(const std::string& name);
+  std::future<Result<std::uint64_t>> purge_queue_async(const std::string& name);
+
+  Result<QueueDescription> queue_status(const std::string& name);
+  std::future<Result<QueueDescription>> queue_status_async(const std::string& name);
+
+  Status declare_exchange(const std::string& name, const ExchangeOptions& options = {});
+  std::future<Status> declare_exchange_async(const std::string& name,
+                                             const ExchangeOptions& options = {});
+  Status find_exchange(const std::string& name);
+  std::future<Status> find_exchange_async(const std::string& name);
+  Status delete_exchange(const std::string& name, bool if_unused = false);
+  std::future<Status> delete_exchange_async(const std::string& name, bool if_unused = false);
+
+  /// Once OK, what this connection publishes afterwards goes through the binding.
+  Status bind(const Binding& binding);
+  std::future<Status> bind_async(const Binding& binding);
+  Status unbind(const Binding& binding);
+  std::future<Status> unbind_async(const Binding& binding);
+
+  /// Lists come in pages, by name: go on with the last name while `more`.
+  struct QueuePage {
+    std::vector<QueueDescription> queues;
+    bool more = false;
+  };
+  struct ListOptions {
+    /// Only names after this one.
+    std::string after;
+    /// 0: 1,000.
+    std::uint32_t limit = 0;
+    /// Leave the counts out; no node is asked.
+    bool names_only = false;
+  };
+  Result<QueuePage> list_queues(const ListOptions& options);
+  std::future<Result<QueuePage>> list_queues_async(const ListOptions& options);
+  /// All pages.
+  Result<std::vector<QueueDescription>> list_all_queues(bool names_only = false);
+
+  struct ExchangePage {
+    std::vector<ExchangeDescription> exchanges;
+    bool more = false;
+  };
+  Result<ExchangePage> list_exchanges(const ListOptions& options);
+  std::future<Result<ExchangePage>> list_exchanges_async(const ListOptions& options);
+  Result<std::vector<ExchangeDescription>> list_all_exchanges();
+
+  struct BindingPage {
+    std::vector<BindingDescription> bindings;
+    bool more = false;
+  };
+  struct ListBindingsOptions {
+    /// Empty: of all.
+    std::string exchange;
+    std::string queue;
+    /// Go on after the binding with this number.
+    std::uint64_t after_number = 0;
+    std::uint32_t limit = 0;
+  };
+  Result<BindingPage> list_bindings(const ListBindingsOptions& options);
+  std::future<Result<BindingPage>> list_bindings_async(const ListBindingsOptions& options);
+  Result<std::vector<BindingDescription>> list_all_bindings(const std::string& exchange = {},
+                                                            const std::string& queue = {});
+
+  Result<ClusterDescription> cluster_status();
+  std::future<Result<ClusterDescription>> cluster_status_async();
+
+  /// The timeout of calls made from now on; at first the connection's request_timeout.
+  void set_timeout(std::chrono::milliseconds timeout);
+
+ private:
+  friend class ConnectionCore;
+  explicit Admin(ConnectionCore& core) : core_(core) {}
+
+  ConnectionCore& core_;
+};
+
+}  // namespace segue::client

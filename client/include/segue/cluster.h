@@ -1,0 +1,103 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "segue/value.h"
+
+namespace segue::client {
+
+struct QueueDescription {
+  std::string name;
+  std::uint64_t id = 0;
+  std::uint32_t shard = 0;
+  /// The node that leads its shard.
+  std::string node;
+  bool durable = false;
+  bool exclusive = false;
+  bool auto_delete = false;
+  Table arguments;
+  /// Its node answered; otherwise the counts below are unknown.
+  bool available = false;
+  std::uint64_t ready = 0;
+  std::uint64_t unacked = 0;
+  std::uint32_t consumers = 0;
+  /// Body bytes of ready and unacked messages.
+  std::uint64_t bytes = 0;
+  /// Bytes of its segment files.
+  std::uint64_t disk_bytes = 0;
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t enqueued_total = 0;
+  std::uint64_t delivered_total = 0;
+  std::uint64_t settled_total = 0;
+};
+
+struct ExchangeDescription {
+  std::string name;
+  std::string type;
+  bool durable = false;
+  bool auto_delete = false;
+  bool internal = false;
+  std::uint64_t bindings = 0;
+};
+
+struct BindingDescription {
+  std::string exchange;
+  std::string queue;
+  std::string routing_key;
+  /// Its place in the list.
+  std::uint64_t number = 0;
+  Table arguments;
+};
+
+struct RouterDescription {
+  std::string id;
+  std::string endpoint;
+  /// The one that answered; only about itself does it know the counts.
+  bool self = false;
+  std::uint32_t sessions = 0;
+  std::uint64_t unconfirmed = 0;
+  std::chrono::milliseconds uptime{0};
+};
+
+struct NodeDescription {
+  std::string id;
+  std::string endpoint;
+  bool connected = false;
+  std::uint32_t shards = 0;
+  std::uint64_t queues = 0;
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t memory_limit = 0;
+  std::uint64_t disk_free_bytes = 0;
+  std::uint64_t wal_bytes = 0;
+  /// Why it takes no publishes; empty when it does.
+  std::string blocked_reason;
+  std::chrono::milliseconds uptime{0};
+  std::uint64_t ready = 0;
+  std::uint64_t unacked = 0;
+};
+
+struct ShardDescription {
+  std::uint32_t shard = 0;
+  std::string node;
+  bool available = false;
+  std::uint64_t queues = 0;
+  std::string blocked_reason;
+};
+
+struct ClusterDescription {
+  std::string cluster;
+  std::string version;
+  std::uint32_t shard_count = 0;
+  std::uint64_t catalog_index = 0;
+  std::string catalog_leader;
+  /// Something can be declared.
+  bool catalog_available = false;
+  std::vector<RouterDescription> routers;
+  std::vector<NodeDescription> nodes;
+  std::vector<ShardDescription> shards;
+};
+
+}  // namespace segue::client

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "segue/value.h"
+
+namespace segue::client {
+
+/// AMQP's message properties. The broker hands them through; empty ones cost nothing.
+struct Properties {
+  std::string content_type;
+  std::string content_encoding;
+  Table headers;
+  /// 2: persistent, 1: transient, 0: not said. What counts for durability is the queue.
+  std::uint32_t delivery_mode = 0;
+  std::uint32_t priority = 0;
+  std::string correlation_id;
+  std::string reply_to;
+  /// From arrival; none: the message never expires.
+  std::optional<std::chrono::milliseconds> expiration;
+  std::string message_id;
+  std::optional<Timestamp> timestamp;
+  std::string type;
+  std::string user_id;
+  std::string app_id;
+
+  bool operator==(const Properties&) const = default;
+};
+
+/// What a message says about itself beside its body. Names and keys are at most 255 bytes.
+struct MessageHeader {
+  /// Empty: the default exchange, which leads to the queue named by the routing key.
+  std::string exchange;
+  std::string routing_key;
+  /// Come back (Publisher::on_return) when no queue takes the message.
+  bool mandatory = false;
+  Properties properties;
+
+  bool operator==(const MessageHeader&) const = default;
+};
+
+/// A header made ready for the wire once, for many messages. Cheap to copy; immutable; any thread.
+class PreparedHeader {
+ public:
+  explicit PreparedHeader(const MessageHeader& header);
+  /// Straight to a queue, through the default exchange.
+  static PreparedHeader to_queue(std::string queue);
+
+  /// The header as it goes over the wire.
+  const std::shared_ptr<const std::string>& wire() const { return wire_; }
+
+ private:
+  std::shared_ptr<const std::string> wire_;
+};
+
+/// A message to publish.
+struct Message {
+  MessageHeader header;
+  std::string body;
+
+  /// Straight to a queue, through the default exchange.
+  static Message to_queue(std::string queue, std::string body);
+  static Message to_exchange(std::string exchange, std::string routing_key, std::string body);
+};
+
+}  // namespace segue::client
