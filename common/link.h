@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "common/clock.h"
@@ -44,6 +45,10 @@ class Link {
   bool heartbeat_due(TimePoint now) const { return now - last_sent_ >= heartbeat_ / 2; }
   /// The other end was silent for two intervals.
   bool expired(TimePoint now) const { return now - last_received_ >= 2 * heartbeat_; }
+  /// When heartbeat_due() or expired() turns true, if nothing happens before.
+  TimePoint next_timer() const {
+    return std::min(last_sent_ + heartbeat_ / 2, last_received_ + 2 * heartbeat_);
+  }
 
  private:
   std::uint64_t epoch_;

@@ -139,6 +139,10 @@ bool ZmqSocket::send(std::string_view peer, std::string header,
   }
 }
 
+void ZmqSocket::set_linger(std::chrono::milliseconds linger) {
+  holder_->socket.set(zmq::sockopt::linger, static_cast<int>(linger.count()));
+}
+
 bool ZmqSocket::receive(WireMessage& message) {
   zmq::socket_t& socket = holder_->socket;
   zmq::message_t frame;

@@ -69,6 +69,8 @@ class ZmqSocket {
   /// without copying; `with_bodies` sends the frame even when it is empty.
   bool send(std::string_view peer, std::string header, const std::vector<SharedBytes>& bodies = {},
             bool with_bodies = false);
+  /// How long unsent messages may go on being sent after the socket is closed.
+  void set_linger(std::chrono::milliseconds linger);
   /// Takes the next message if there is one.
   bool receive(WireMessage& message);
 
