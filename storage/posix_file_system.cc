@@ -1,0 +1,144 @@
+#include "storage/posix_file_system.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "storage/posix_file.h"
+
+namespace segue::storage {
+
+namespace {
+
+/// Names made by the process are its own: readable by the owner and the group.
+constexpr mode_t kFilePermissions = 0640;
+
+class PosixLock final : public FileLock {
+ public:
+  explicit PosixLock(FileDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
+
+ private:
+  FileDescriptor descriptor_;  // flock ends with the descriptor
+};
+
+int flags_of(OpenMode mode) {
+  switch (mode) {
+    case OpenMode::kRead:
+      return O_RDONLY;
+    case OpenMode::kReadDirect:
+      return O_RDONLY | O_DIRECT;
+    case OpenMode::kReadWrite:
+      return O_RDWR | O_CREAT;
+    case OpenMode::kReadWriteDirect:
+      return O_RDWR | O_CREAT | O_DIRECT;
+  }
+  return O_RDONLY;
+}
+
+int open_retrying(const std::string& path, int flags) {
+  int descriptor = -1;
+  do {
+    descriptor = ::open(path.c_str(), flags | O_CLOEXEC, kFilePermissions);
+  } while (descriptor < 0 && errno == EINTR);
+  return descriptor;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<File>> PosixFileSystem::open(const std::string& path, OpenMode mode) {
+  const bool direct = mode == OpenMode::kReadDirect || mode == OpenMode::kReadWriteDirect;
+  const int descriptor = open_retrying(path, flags_of(mode));
+  if (descriptor < 0) {
+    // The name may have been made by the refused call; it stays, empty, for the fallback.
+    if (direct && errno == EINVAL) {
+      return Status(Code::kNotImplemented, path + ": open: the file system refuses O_DIRECT");
+    }
+    return system_error(path, "open", errno);
+  }
+  return std::unique_ptr<File>(std::make_unique<PosixFile>(path, FileDescriptor(descriptor)));
+}
+
+Status PosixFileSystem::rename(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) == 0) return Status::ok();
+  return system_error(from, "rename to " + to, errno);
+}
+
+Status PosixFileSystem::remove(const std::string& path) {
+  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return Status::ok();
+  return system_error(path, "remove", errno);
+}
+
+Status PosixFileSystem::remove_directory(const std::string& path) {
+  if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return Status::ok();
+  return system_error(path, "remove directory", errno);
+}
+
+Status PosixFileSystem::make_directories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error) return Status::ok();
+  return system_error(path, "make directory", error.value());
+}
+
+Status PosixFileSystem::sync_directory(const std::string& path) {
+  const FileDescriptor descriptor(open_retrying(path, O_RDONLY | O_DIRECTORY));
+  if (descriptor.get() < 0) return system_error(path, "open the directory to sync it", errno);
+  if (::fsync(descriptor.get()) == 0) return Status::ok();
+  return system_error(path, "sync the directory", errno);
+}
+
+Result<std::vector<std::string>> PosixFileSystem::list(const std::string& path) {
+  std::error_code error;
+  std::vector<std::string> names;
+  std::filesystem::directory_iterator at(path, error);
+  const std::filesystem::directory_iterator end;
+  while (!error && at != end) {
+    names.push_back(at->path().filename().string());
+    at.increment(error);
+  }
+  if (error) return system_error(path, "list", error.value());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool PosixFileSystem::exists(const std::string& path) {
+  return ::access(path.c_str(), F_OK) == 0;
+}
+
+Result<std::uint64_t> PosixFileSystem::free_bytes(const std::string& path) {
+  struct statvfs about {};
+  int result = 0;
+  do {
+    result = ::statvfs(path.c_str(), &about);
+  } while (result != 0 && errno == EINTR);
+  if (result != 0) return system_error(path, "ask for free space", errno);
+  return std::uint64_t{about.f_bavail} * about.f_frsize;
+}
+
+Result<std::unique_ptr<FileLock>> PosixFileSystem::lock(const std::string& path) {
+  FileDescriptor descriptor(open_retrying(path, O_RDWR | O_CREAT));
+  if (descriptor.get() < 0) return system_error(path, "open the lock file", errno);
+  int result = 0;
+  do {
+    result = ::flock(descriptor.get(), LOCK_EX | LOCK_NB);
+  } while (result != 0 && errno == EINTR);
+  if (result == 0)
+    return std::unique_ptr<FileLock>(std::make_unique<PosixLock>(std::move(descriptor)));
+  if (errno == EWOULDBLOCK) {
+    return Status(Code::kResourceLocked, path + ": lock: another process holds it");
+  }
+  return system_error(path, "lock", errno);
+}
+
+}  // namespace segue::storage
