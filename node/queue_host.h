@@ -75,7 +75,11 @@ class QueueHost {
   /// Once in every turn of the loop, after its events and before DiskDataCenter::flush():
   /// deliveries are made up, settles and marks proposed.
   void end_turn(TimePoint now, std::int64_t wall_ms);
-  /// Checkpoints every shard; `done` when all are durable.
+  /// Whether end_turn() left work that waits for nothing but its next call: the loop must not sleep
+  /// before it.
+  bool wants_turn() const;
+  /// Checkpoints every shard; `done` when all are durable (or could not be written: the log still
+  /// has everything). The loop goes on turning until then.
   void begin_shutdown(std::function<void()> done);
 
   /// Counts, memory and why publishes are refused, for NodeState.
