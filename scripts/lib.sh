@@ -1,0 +1,68 @@
+# What the scripts behind ./dev share. Sourced, with the tree's root as the working directory.
+# shellcheck shell=bash
+
+jobs=${SEGUE_JOBS:-$(nproc)}
+
+say() { printf '==> %s\n' "$*" >&2; }
+
+# die SENTENCE [HINT]
+die() {
+  printf 'dev: %s\n' "$1" >&2
+  [ $# -gt 1 ] && printf '     %s\n' "$2" >&2
+  exit 1
+}
+
+# The C++ files under version control or new, NUL-separated.
+cpp_files() { git ls-files -z --cached --others --exclude-standard -- '*.cc' '*.h'; }
+
+shell_files() {
+  printf '%s\0' dev .ci/run
+  git ls-files -z --cached --others --exclude-standard -- '*.sh'
+}
+
+# Runs ninja with its status line on a terminal; elsewhere (CI) a line every 20 seconds and, when it
+# fails, what the compiler said. The whole output is in build/<preset>/build.log.
+run_ninja() {
+  local preset=$1
+  shift
+  local dir=build/$preset log=build/$preset/build.log
+  if [ -t 1 ]; then
+    NINJA_STATUS="[$preset %f/%t %es] " ninja -C "$dir" -j "$jobs" "$@"
+    return
+  fi
+  NINJA_STATUS='[%f/%t] ' ninja -C "$dir" -j "$jobs" "$@" >"$log" 2>&1 &
+  local ninja=$! waited=0 status=0
+  while kill -0 "$ninja" 2>/dev/null; do
+    sleep 1
+    waited=$((waited + 1))
+    if [ $((waited % 20)) -eq 0 ]; then
+      say "building $preset: $(grep -o '^\[[0-9/]*\]' "$log" | tail -n 1)"
+    fi
+  done
+  wait "$ninja" || status=$?
+  if [ "$status" -ne 0 ]; then
+    grep -v '^\[[0-9/]*\]' "$log" | tail -n 200 >&2
+    printf 'dev: build of %s failed; the whole log is %s\n' "$preset" "$log" >&2
+  fi
+  return "$status"
+}
+
+# build PRESET [TARGET...]
+build() {
+  local preset=$1
+  shift
+  if ! grep -q "\"name\": \"$preset\", \"inherits\"" CMakePresets.json; then
+    die "no preset '$preset'" "one of: release debug asan tsan fuzz"
+  fi
+  local dir=build/$preset
+  if [ ! -e "$dir/build.ninja" ] || [ CMakePresets.json -nt "$dir/build.ninja" ]; then
+    say "configuring $preset"
+    mkdir -p "$dir"
+    if ! cmake --preset "$preset" >"$dir/configure.log" 2>&1; then
+      cat "$dir/configure.log" >&2
+      return 1
+    fi
+    touch "$dir/build.ninja"
+  fi
+  run_ninja "$preset" "$@"
+}

@@ -1,0 +1,193 @@
+#!/usr/bin/env bash
+# All checks of the tree. See usage() below.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=scripts/lib.sh
+. scripts/lib.sh
+
+usage() {
+  cat <<'END'
+Usage: ./dev test [OPTIONS]
+
+Without options, in this order:
+  style    formatting (clang-format) and shell scripts (shellcheck)
+  release  build everything, run every test
+  asan     the same under the address and undefined-behaviour sanitizers
+  tsan     what has threads or processes, under the thread sanitizer
+  fuzz     each fuzz target over its corpus, then some seconds of new inputs
+
+  --quick            style and release only
+  --preset NAME      only this part (style, release, asan, tsan, fuzz); may be repeated
+  --only REGEX       only tests whose name matches (ctest -R), e.g. 'storage/Wal'
+  --crash-rounds N   rounds of the crash test in release (default 50)
+  --fuzz-seconds N   seconds for each fuzz target (default 8)
+  --fail-fast        stop at the first part that fails
+
+Exit code: 0 when every part passed, 1 otherwise. SEGUE_JOBS sets the parallelism.
+END
+}
+
+parts=()
+only=
+rounds=${SEGUE_CRASH_ROUNDS:-50}
+fuzz_seconds=8
+fail_fast=false
+while [ $# -gt 0 ]; do
+  case $1 in
+    --quick) parts=(style release) ;;
+    --preset | --only | --crash-rounds | --fuzz-seconds)
+      [ $# -gt 1 ] || die "$1 needs a value" "./dev test --help"
+      case $1 in
+        --preset) parts+=("$2") ;;
+        --only) only=$2 ;;
+        --crash-rounds) rounds=$2 ;;
+        --fuzz-seconds) fuzz_seconds=$2 ;;
+      esac
+      shift
+      ;;
+    --fail-fast) fail_fast=true ;;
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    *)
+      usage >&2
+      exit 64
+      ;;
+  esac
+  shift
+done
+if [ ${#parts[@]} -eq 0 ]; then
+  parts=(style release asan tsan fuzz)
+  # Only some of the tests: no need for what has none.
+  [ -n "$only" ] && parts=(release asan tsan)
+fi
+
+# existing PRESET TARGET...: those of the targets that the build knows.
+existing() {
+  local known
+  known=$(ninja -C "build/$1" -t targets all | sed 's/: .*//')
+  shift
+  local target
+  for target in "$@"; do
+    grep -qx -- "$target" <<<"$known" && printf '%s\n' "$target"
+  done
+  return 0
+}
+
+# run_ctest PRESET [ctest options...]
+run_ctest() {
+  local preset=$1
+  shift
+  local options=(--test-dir "build/$preset" --output-on-failure -j "$jobs" --timeout 300
+    --no-tests=error)
+  [ -t 1 ] && options+=(--progress)
+  [ -n "$only" ] && options+=(-R "$only")
+  local log=build/$preset/ctest.log status=0
+  if [ -t 1 ]; then
+    ctest "${options[@]}" "$@" || status=$?
+  else
+    # Passed tests are left out of the log; they are in build/<preset>/ctest.log.
+    { ctest "${options[@]}" "$@" 2>&1 || status=$?; } > >(tee "$log" |
+      grep -Ev '^ *Start +[0-9]+:|^ *[0-9]+/[0-9]+ Test .* Passed ')
+    wait $! || true  # the filter has written everything
+  fi
+  return "$status"
+}
+
+part_style() { scripts/lint.sh --style-only; }
+
+part_release() {
+  scripts/deps.sh --quiet build || return 1
+  build release && SEGUE_CRASH_ROUNDS=$rounds run_ctest release
+}
+
+part_asan() {
+  scripts/deps.sh --quiet build || return 1
+  build asan || return 1
+  # Rounds under sanitizers look for memory errors on the way, not for rare interleavings.
+  SEGUE_CRASH_ROUNDS=$((rounds / 10 + 1)) SEGUE_SANITIZED=address \
+    ASAN_OPTIONS=detect_stack_use_after_return=1:abort_on_error=0 \
+    UBSAN_OPTIONS=print_stacktrace=1 \
+    run_ctest asan
+}
+
+part_tsan() {
+  scripts/deps.sh --quiet build || return 1
+  build tsan segue segue-router segue-node || return 1
+  # The cores of node and router have no threads; their processes run in the cluster tests.
+  local folders=(common storage client cli cluster) targets
+  local wanted=("${folders[@]/#/segue_}")
+  mapfile -t targets < <(existing tsan "${wanted[@]/%/_tests}")
+  build tsan "${targets[@]}" || return 1
+  local names
+  names=$(IFS='|' && printf '%s' "${folders[*]}")
+  local filter=(-R "^($names)/")
+  [ -n "$only" ] && filter=()
+  SEGUE_CRASH_ROUNDS=$((rounds / 10 + 1)) SEGUE_SANITIZED=thread \
+    TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp:ignore_noninstrumented_modules=1" \
+    run_ctest tsan "${filter[@]}"
+}
+
+part_fuzz() {
+  scripts/deps.sh --quiet build test || return 1
+  build fuzz segue_fuzz || return 1
+  local scratch target name corpus failed=0
+  scratch=$(mktemp -d "${TMPDIR:-/tmp}/segue-fuzz.XXXXXX")
+  for target in build/fuzz/bin/*_fuzz; do
+    [ -x "$target" ] || continue
+    name=$(basename "$target")
+    corpus=tests/fuzz/corpus/${name%_fuzz}
+    mkdir -p "$scratch/$name" build/fuzz/artifacts
+    local seeds=()
+    [ -d "$corpus" ] && seeds=("$corpus")
+    if "$target" -max_total_time="$fuzz_seconds" -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
+      -artifact_prefix="build/fuzz/artifacts/$name-" "$scratch/$name" "${seeds[@]}" \
+      >"build/fuzz/$name.log" 2>&1; then
+      say "fuzz $name: nothing found"
+    else
+      say "fuzz $name FAILED; the input is in build/fuzz/artifacts"
+      tail -n 60 "build/fuzz/$name.log" >&2
+      failed=1
+    fi
+  done
+  rm -rf "$scratch"
+  return "$failed"
+}
+
+names=()
+results=()
+seconds=()
+failed=0
+for part in "${parts[@]}"; do
+  case $part in
+    style | release | asan | tsan | fuzz) ;;
+    *) die "no part '$part'" "one of: style release asan tsan fuzz" ;;
+  esac
+done
+for part in "${parts[@]}"; do
+  say "$part"
+  start=$SECONDS
+  result=passed
+  # A function called in a condition runs without `set -e`: the parts return their failures.
+  case $part in
+    style) part_style ;;
+    release) part_release ;;
+    asan) part_asan ;;
+    tsan) part_tsan ;;
+    fuzz) part_fuzz ;;
+  esac || {
+    result=FAILED
+    failed=1
+  }
+  names+=("$part")
+  results+=("$result")
+  seconds+=($((SECONDS - start)))
+  if [ "$failed" -ne 0 ] && $fail_fast; then break; fi
+done
+
+printf '\n%-10s %-8s %8s\n' part result seconds
+for i in "${!names[@]}"; do
+  printf '%-10s %-8s %8d\n' "${names[$i]}" "${results[$i]}" "${seconds[$i]}"
+done
+exit "$failed"
