@@ -58,13 +58,12 @@ struct LimitsConfig {
   std::uint64_t max_frame_bytes = 32ull << 20;
   std::uint32_t max_batch_messages = 65536;
   std::uint32_t max_unconfirmed = 65536;
-  std::uint64_t publish_credit_bytes = 16ull << 20;
+  std::uint64_t publish_credit_bytes = 32ull << 20;
   std::uint64_t node_publish_window_bytes = 64ull << 20;
   std::uint64_t delivery_window_bytes = 16ull << 20;
   std::uint32_t max_sessions = 10000;
   std::uint32_t max_requests_in_flight = 1024;
   std::uint32_t max_consumers_per_session = 10000;
-  std::uint32_t max_queues = 1'000'000;
 };
 
 struct TimeoutsConfig {
@@ -127,20 +126,5 @@ Result<ClusterConfig> parse_cluster_config(std::string_view text, std::string_vi
 /// large.
 Result<ClusterConfig> load_cluster_config(const std::string& path,
                                           const EnvironmentLookup& environment);
-
-/// Whether `text` is an endpoint: `tcp://host:port` (host not empty, port 1 to 65535; for `listen`
-/// also
-/// `*` as the host), `ipc://path` (at most 107 bytes) or `ipc://@name`. Otherwise a message that
-/// says what is wrong.
-Status check_endpoint(std::string_view text);
-
-/// Whether `text` may be an id of a router, node or cluster: 1 to 64 of a-z A-Z 0-9 _ -.
-Status check_id(std::string_view text);
-
-/// "64MiB", "1GB", "4096": a count of bytes. Units B, KB, MB, GB, TB (thousands) and KiB, MiB, GiB,
-/// TiB (1024s).
-Result<std::uint64_t> parse_size(std::string_view text);
-/// "500ms", "30s", "5m", "2h": a duration.
-Result<std::chrono::milliseconds> parse_duration(std::string_view text);
 
 }  // namespace segue

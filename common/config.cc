@@ -1,0 +1,101 @@
+#include "common/config.h"
+
+#include <algorithm>
+#include <fstream>
+#include <system_error>
+
+#include "common/config_problems.h"
+#include "common/config_reader.h"
+#include "common/config_tree.h"
+
+namespace segue {
+namespace {
+
+template <typename Process>
+const Process* find_by_id(const std::vector<Process>& processes, std::string_view id) {
+  const auto found = std::find_if(processes.begin(), processes.end(),
+                                  [id](const Process& process) { return process.id == id; });
+  return found == processes.end() ? nullptr : &*found;
+}
+
+template <typename Process>
+std::string join_ids(const std::vector<Process>& processes) {
+  std::string ids;
+  for (const Process& process : processes) ids += (ids.empty() ? "" : ", ") + process.id;
+  return ids;
+}
+
+std::string join_path(const std::string& directory, const std::string& name) {
+  return directory.ends_with('/') ? directory + name : directory + "/" + name;
+}
+
+/// Fills in what follows from other keys.
+void derive(const ConfigReader& reader, ClusterConfig& config) {
+  config.durability.sync = config.durability.interval.count() == 0;
+  for (RouterConfig& router : config.routers) {
+    if (router.listen.empty()) router.listen = router.endpoint;
+  }
+  for (std::size_t i = 0; i < config.nodes.size(); ++i) {
+    NodeConfig& node = config.nodes[i];
+    if (node.listen.empty()) node.listen = node.endpoint;
+    if (node.data_dir.empty()) node.data_dir = join_path(config.storage.data_dir, node.id);
+    if (!reader.has("nodes[" + std::to_string(i) + "].memory_limit")) {
+      node.memory_limit = config.memory_limit;
+    }
+  }
+  if (config.catalog_leader.empty()) config.catalog_leader = config.nodes.front().id;
+}
+
+Status too_large(std::string_view file_name) {
+  return {Code::kInvalidConfig, std::string(file_name) + ": expected at most " +
+                                    std::to_string(kMaxConfigBytes) +
+                                    " bytes of configuration, found more"};
+}
+
+}  // namespace
+
+const RouterConfig* ClusterConfig::find_router(std::string_view id) const {
+  return find_by_id(routers, id);
+}
+
+const NodeConfig* ClusterConfig::find_node(std::string_view id) const {
+  return find_by_id(nodes, id);
+}
+
+std::string ClusterConfig::router_ids() const {
+  return join_ids(routers);
+}
+
+std::string ClusterConfig::node_ids() const {
+  return join_ids(nodes);
+}
+
+Result<ClusterConfig> parse_cluster_config(std::string_view text, std::string_view file_name,
+                                           const EnvironmentLookup& environment) {
+  if (text.size() > kMaxConfigBytes) return too_large(file_name);
+  ConfigProblems problems(file_name);
+  const std::optional<ConfigNode> tree = parse_config_tree(text, problems);
+  if (!tree) return problems.to_status();
+  ConfigReader reader(environment, problems);
+  reader.read(*tree);
+  check_combinations(reader, reader.config(), problems);
+  if (!problems.empty()) return problems.to_status();
+  derive(reader, reader.config());
+  return std::move(reader.config());
+}
+
+Result<ClusterConfig> load_cluster_config(const std::string& path,
+                                          const EnvironmentLookup& environment) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMaxConfigBytes + 1, '\0');
+  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file.is_open() || file.bad()) {
+    const std::error_code reason(errno, std::generic_category());
+    return Status(Code::kInvalidConfig,
+                  "cannot read the configuration '" + path + "': " + reason.message());
+  }
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return parse_cluster_config(text, path, environment);
+}
+
+}  // namespace segue
