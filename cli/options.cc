@@ -4,7 +4,8 @@
 #include <charconv>
 #include <utility>
 
-#include "common/config.h"
+#include "common/config_values.h"
+#include "common/suggestion.h"
 
 namespace segue::cli {
 
@@ -23,37 +24,7 @@ std::string quoted(std::string_view text) {
   return out + "'";
 }
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
-    }
-  }
-  return row[b.size()];
-}
-
 }  // namespace
-
-std::optional<std::string> nearest_word(std::string_view word,
-                                        std::span<const std::string> candidates) {
-  constexpr std::size_t kLongest = 64;
-  if (word.empty() || word.size() > kLongest) return std::nullopt;
-  std::optional<std::string> best;
-  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
-  for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = candidate;
-    }
-  }
-  return best;
-}
 
 Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t min, std::uint64_t max) {
   std::uint64_t number = 0;
@@ -180,11 +151,12 @@ bool OptionTable::given(std::string_view name) const {
 }
 
 Status OptionTable::unknown(std::string_view name) const {
-  std::vector<std::string> names;
+  std::vector<std::string_view> names;
   for (const Entry& entry : entries_) names.push_back(entry.option.name);
   std::string message = "no option " + quoted("--" + std::string(name));
-  if (const auto nearest = nearest_word(name, names))
-    message += "; did you mean --" + *nearest + "?";
+  if (const auto nearest = closest_match(name, names)) {
+    message += "; did you mean --" + std::string(*nearest) + "?";
+  }
   return wrong(std::move(message));
 }
 

@@ -109,10 +109,6 @@ class OptionTable {
   std::size_t next_positional_ = 0;
 };
 
-/// The word of `candidates` that is nearest to `word`, if it is near enough to be meant.
-std::optional<std::string> nearest_word(std::string_view word,
-                                        std::span<const std::string> candidates);
-
 /// The number that `text` spells in decimal digits, in [min, max]; the error says the range.
 Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t min, std::uint64_t max);
 
