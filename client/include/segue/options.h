@@ -34,8 +34,8 @@ struct BlockedState {
 
 /// How a Connection behaves. The defaults suit most programs; only `routers` must be right.
 struct ConnectionOptions {
-  /// ZeroMQ endpoints, tried in turn, e.g. {"tcp://10.0.0.1:7600", "tcp://10.0.0.2:7600"}.
-  std::vector<std::string> routers = {"tcp://127.0.0.1:7600"};
+  /// ZeroMQ endpoints, tried in turn, e.g. {"tcp://10.0.0.1:5680", "tcp://10.0.0.2:5680"}.
+  std::vector<std::string> routers = {"tcp://127.0.0.1:5680"};
   /// For logs and lists of sessions, e.g. "billing-worker 1.4".
   std::string client_name = "segue-client";
   /// Names the producer, 1-64 bytes; what it publishes is enqueued once across retries. Empty: a
