@@ -22,7 +22,7 @@ struct QueueOptions {
   /// Deleted when its last consumer goes.
   bool auto_delete = false;
   /// E.g. {{"x-durability", "sync"}}.
-  Table arguments;
+  Table arguments{};
 };
 
 struct ExchangeOptions {
@@ -32,7 +32,7 @@ struct ExchangeOptions {
   bool auto_delete = false;
   /// Takes no publishes, only what other exchanges hand on.
   bool internal = false;
-  Table arguments;
+  Table arguments{};
 };
 
 /// A declared queue.
@@ -51,7 +51,7 @@ struct Binding {
   std::string exchange;
   std::string queue;
   std::string routing_key;
-  Table arguments;
+  Table arguments{};
 };
 
 /// Declares and looks at what a cluster has. Belongs to its Connection and lives as long; safe from

@@ -18,7 +18,7 @@ struct QueueDescription {
   bool durable = false;
   bool exclusive = false;
   bool auto_delete = false;
-  Table arguments;
+  Table arguments{};
   /// Its node answered; otherwise the counts below are unknown.
   bool available = false;
   std::uint64_t ready = 0;
@@ -49,7 +49,7 @@ struct BindingDescription {
   std::string routing_key;
   /// Its place in the list.
   std::uint64_t number = 0;
-  Table arguments;
+  Table arguments{};
 };
 
 struct RouterDescription {

@@ -23,12 +23,12 @@ struct ConsumerOptions {
   bool no_ack = false;
   /// Higher ones are served first.
   std::int32_t priority = 0;
-  Table arguments;
+  Table arguments{};
   /// With a handler: ack each delivery by itself when the handler returns.
   bool auto_ack = false;
   /// Told once when the broker ends the consumer (queue deleted, access revoked), on the handler's
   /// thread, or on the I/O thread for a pulling consumer.
-  std::function<void(const Error&)> on_cancelled;
+  std::function<void(const Error&)> on_cancelled{};
 };
 
 /// A subscription to a queue; ends when it is destroyed. It is renewed by itself after a reconnect.

@@ -76,9 +76,9 @@ struct ConnectionOptions {
 
   /// Told of every change of state, with the reason when it is a loss. Runs on the connection's
   /// I/O thread: must not block or call anything that waits.
-  std::function<void(ConnectionState, const std::optional<Error>&)> on_state;
+  std::function<void(ConnectionState, const std::optional<Error>&)> on_state{};
   /// Told when a router blocks or unblocks publishing. On the I/O thread, as above.
-  std::function<void(const BlockedState&)> on_blocked;
+  std::function<void(const BlockedState&)> on_blocked{};
 };
 
 }  // namespace segue::client
