@@ -12,6 +12,10 @@
 #include "common/status.h"
 #include "storage/log_record.h"
 
+namespace segue {
+class Logger;
+}  // namespace segue
+
 namespace segue::storage {
 
 /// What the files of a queue hold; all counts are of valid (unsettled) messages.
@@ -103,6 +107,9 @@ class DiskDataCenter {
   /// For a log whose state is durable elsewhere (the catalog's): records at or below `applied` are
   /// no longer needed.
   virtual void release_log(ShardId shard, LogIndex applied) = 0;
+  /// The shards whose records keep the oldest WAL file from being recycled: checkpointing (or
+  /// releasing) them frees it. Empty when only the file that is written to is left.
+  virtual std::vector<ShardId> pinning_log() const = 0;
 
   // ---- other work
 
@@ -129,6 +136,11 @@ struct DiskOptions {
   std::function<std::string(QueueId)> queue_name;
   /// Signals the reactor from another thread that poll() has something; must not block.
   std::function<void()> wakeup;
+  /// Called, on any thread, when a sync failed: what is on disk is unknown then. Left out: says so
+  /// on stderr and ends the process with exit code 71.
+  std::function<void(const Status&)> fatal;
+  /// What recovery changed, and damage. Left out: nothing is logged. Outlives the data center.
+  Logger* logger = nullptr;
 };
 
 class FileSystem;

@@ -180,12 +180,18 @@ class FakeDiskDataCenter final : public DiskDataCenter {
   void load(QueueId id, Sequence from, Sequence through, std::size_t max_bytes,
             std::function<void(Result<LoadedMessages>)> done) override {
     ++loads_;
-    start([this, id, from, through, max_bytes, done = std::move(done)] {
-      if (!load_result.is_ok()) return done(load_result);
-      const auto queue = queues_.find(id);
-      if (queue == queues_.end()) return done(dropped(id));
-      done(read(id, queue->second, from, through, max_bytes));
-    });
+    start(
+        [this, id, from, through, max_bytes, there = queues_.contains(id), done = std::move(done)] {
+          if (!load_result.is_ok()) return done(load_result);
+          const auto queue = queues_.find(id);
+          if (queue == queues_.end()) {
+            if (there) return done(dropped(id));
+            LoadedMessages nothing;
+            nothing.scanned_through = through;
+            return done(nothing);
+          }
+          done(read(id, queue->second, from, through, max_bytes));
+        });
   }
 
   void settle(QueueId id, Sequence first, Sequence last) override {
@@ -232,6 +238,10 @@ class FakeDiskDataCenter final : public DiskDataCenter {
   void release_log(ShardId shard, LogIndex applied) override {
     released_[shard] = std::max(released_[shard], applied);
     forget_log(shard, applied);
+  }
+
+  std::vector<ShardId> pinning_log() const override {
+    return log_.empty() ? std::vector<ShardId>() : std::vector<ShardId>{log_.front().shard};
   }
 
   void run_in_background(std::function<void()> work, std::function<void()> done) override {

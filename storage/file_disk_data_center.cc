@@ -1,0 +1,276 @@
+#include "storage/file_disk_data_center.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "storage/recovery_segments.h"
+#include "storage/wal_recovery.h"
+
+namespace segue::storage {
+
+namespace {
+
+constexpr int kFatalExitCode = 71;
+constexpr auto kFreeBytesEvery = std::chrono::seconds(1);
+
+void end_process(const Status& status) {
+  std::fprintf(stderr,
+               "fatal: %s\nfatal: what is on disk is unknown after a failed sync; stopping\n",
+               status.to_string().c_str());
+  std::fflush(stderr);
+  ::_exit(kFatalExitCode);
+}
+
+DiskOptions with_defaults(DiskOptions options) {
+  if (!options.fatal) options.fatal = end_process;
+  return options;
+}
+
+std::unique_ptr<Logger> silent_logger(const Clock& clock) {
+  return std::make_unique<Logger>(null_log_sink(), clock, Logger::Options{LogLevel::kOff, 0});
+}
+
+}  // namespace
+
+Result<OpenedDisk> open_disk_data_center(
+    FileSystem& files, DiskOptions options,
+    const std::function<Status(DiskDataCenter&, const std::vector<RecoveredShard>&)>& shards_ready,
+    const std::function<Status(const ReplayedRecord&)>& replay) {
+  auto executor = std::make_unique<BackgroundThread>(options.wakeup);
+  return FileDiskDataCenter::open(files, std::move(options), std::move(executor), shards_ready,
+                                  replay);
+}
+
+Result<OpenedDisk> FileDiskDataCenter::open(FileSystem& files, DiskOptions options,
+                                            std::unique_ptr<BackgroundExecutor> executor,
+                                            const ShardsReady& shards_ready, const Replay& replay) {
+  auto directory = DataDirectory::open(
+      files, options.directory, Identity{options.cluster, options.node_id, options.shard_count});
+  if (!directory.is_ok()) return directory.status();
+  auto disk = std::unique_ptr<FileDiskDataCenter>(new FileDiskDataCenter(
+      files, with_defaults(std::move(options)), std::move(executor), std::move(*directory)));
+  FileDiskDataCenter& self = *disk;
+  return self.recover(std::move(disk), shards_ready, replay);
+}
+
+FileDiskDataCenter::FileDiskDataCenter(FileSystem& files, DiskOptions options,
+                                       std::unique_ptr<BackgroundExecutor> executor,
+                                       std::unique_ptr<DataDirectory> directory)
+    : files_(files),
+      options_(std::move(options)),
+      directory_(std::move(directory)),
+      own_logger_(options_.logger == nullptr ? silent_logger(clock_) : nullptr),
+      context_{files_, options_.logger == nullptr ? *own_logger_ : *options_.logger,
+               directory_->path(), options_.segment_bytes, options_.fatal},
+      executor_(std::move(executor)),
+      segments_(context_, *executor_, options_.queue_name) {}
+
+FileDiskDataCenter::~FileDiskDataCenter() {
+  // Ends the thread before what it works on goes; nothing new is started, no callbacks are run.
+  executor_->abandon();
+}
+
+Result<OpenedDisk> FileDiskDataCenter::recover(std::unique_ptr<FileDiskDataCenter> self,
+                                               const ShardsReady& shards_ready,
+                                               const Replay& replay) {
+  auto shards = SegmentRecovery(context_, segments_).run();
+  if (!shards.is_ok()) return shards.status();
+  SEGUE_RETURN_IF_ERROR(shards_ready(*this, *shards));
+  auto log = recover_log(*shards, replay);
+  if (!log.is_ok()) return log.status();
+
+  WalOptions wal;
+  wal.directory = directory_->path_of("wal");
+  wal.node_hash = wal_node_hash(options_.cluster, options_.node_id);
+  wal.file_bytes = options_.wal_file_bytes;
+  wal.reserve_bytes = options_.wal_reserve_bytes;
+  if (options_.sync_interval_ms > 0) {
+    wal.sync_interval = std::chrono::milliseconds(options_.sync_interval_ms);
+  }
+  wal.direct_io = options_.direct_io;
+  wal.wakeup = options_.wakeup;
+  wal.fatal = options_.fatal;
+  auto writer = WalWriter::open(files_, std::move(wal), *log);
+  if (!writer.is_ok()) return writer.status();
+  wal_ = std::move(*writer);
+
+  std::map<ShardId, LogIndex> ends;
+  for (const RecoveredShard& shard : *shards) ends[shard.shard] = shard.applied;
+  for (const Committed& end : log->ends) ends[end.shard] = std::max(ends[end.shard], end.up_to);
+  OpenedDisk opened;
+  for (const auto& [shard, index] : ends) opened.log_ends.push_back({shard, index});
+  for (const RecoveredShard& shard : *shards) wal_->release(shard.shard, shard.applied);
+  opened.disk = std::move(self);
+  opened.shards = std::move(*shards);
+  return opened;
+}
+
+Result<RecoveredWal> FileDiskDataCenter::recover_log(const std::vector<RecoveredShard>& shards,
+                                                     const Replay& replay) {
+  WalRecoveryOptions options;
+  options.directory = directory_->path_of("wal");
+  options.node_hash = wal_node_hash(options_.cluster, options_.node_id);
+  for (std::uint32_t shard = 0; shard < options_.shard_count; ++shard) {
+    options.applied[ShardId{static_cast<std::uint16_t>(shard)}] = LogIndex{0};
+  }
+  for (const RecoveredShard& shard : shards) options.applied[shard.shard] = shard.applied;
+  auto log = recover_wal(files_, options, replay);
+  if (log.is_ok() && log->torn) {
+    context_.log.info("wal_torn_tail", {{"path", log->torn->path},
+                                        {"offset", log->torn->offset},
+                                        {"dropped_groups", log->torn->dropped_groups}});
+  }
+  return log;
+}
+
+// ---- the log
+
+Status FileDiskDataCenter::append(LogRecord record) {
+  return wal_->append(std::move(record));
+}
+
+void FileDiskDataCenter::flush() {
+  wal_->flush();
+}
+
+std::vector<Committed> FileDiskDataCenter::poll() {
+  executor_->poll();
+  if (wal_ == nullptr) return {};  // the log is being replayed
+  auto committed = wal_->poll();
+  prepare_wal_files();
+  refresh_free_bytes();
+  return committed;
+}
+
+void FileDiskDataCenter::prepare_wal_files() {
+  if (preparing_wal_files_ || !wal_->wants_files()) return;
+  preparing_wal_files_ = true;
+  // Ahead of bulk work: without a file to go on with, nothing can be published.
+  executor_->post_urgent({[this] {
+                            wal_->prepare_files();
+                            return true;
+                          },
+                          [this] { preparing_wal_files_ = false; }});
+}
+
+void FileDiskDataCenter::refresh_free_bytes() {
+  const TimePoint now = clock_.now();
+  if (refreshing_free_bytes_) return;
+  if (free_bytes_refreshed_ && now - *free_bytes_refreshed_ < kFreeBytesEvery) return;
+  free_bytes_refreshed_ = now;
+  refreshing_free_bytes_ = true;
+  auto free = std::make_shared<std::optional<std::uint64_t>>();
+  executor_->post_urgent({[this, free] {
+                            const auto bytes = files_.free_bytes(directory_->path());
+                            if (bytes.is_ok()) *free = *bytes;
+                            return true;
+                          },
+                          [this, free] {
+                            refreshing_free_bytes_ = false;
+                            if (*free) free_bytes_ = **free;
+                          }});
+}
+
+// ---- messages of queues
+
+void FileDiskDataCenter::store(ShardId shard, QueueId queue, std::vector<MessageRun> runs,
+                               std::function<void(Status)> done) {
+  segments_.store(shard, queue, std::move(runs), std::move(done));
+}
+
+void FileDiskDataCenter::load(QueueId queue, Sequence from, Sequence through, std::size_t max_bytes,
+                              std::function<void(Result<LoadedMessages>)> done) {
+  segments_.load(queue, from, through, max_bytes, std::move(done));
+}
+
+void FileDiskDataCenter::settle(QueueId queue, Sequence first, Sequence last) {
+  segments_.settle(queue, first, last);
+}
+
+void FileDiskDataCenter::drop_queue(QueueId queue) {
+  segments_.drop_queue(queue);
+}
+
+StoredQueue FileDiskDataCenter::stored(QueueId queue) const {
+  return segments_.stored(queue);
+}
+
+// ---- checkpoints
+
+void FileDiskDataCenter::checkpoint(ShardId shard, LogIndex applied, std::string state,
+                                    std::function<void(Status)> done) {
+  CheckpointCall call{applied, std::move(state), std::move(done)};
+  const auto running = checkpoints_.find(shard);
+  if (running != checkpoints_.end()) {
+    running->second.push_back(std::move(call));
+  } else {
+    begin_checkpoint(shard, std::move(call));
+  }
+}
+
+void FileDiskDataCenter::begin_checkpoint(ShardId shard, CheckpointCall call) {
+  checkpoints_[shard];
+  auto job = std::make_shared<CheckpointJob>(
+      context_, segments_.worker(), segments_.snapshot(shard), call.applied, std::move(call.state));
+  auto shared_call = std::make_shared<CheckpointCall>(std::move(call));
+  executor_->post({[job] { return job->step(); },
+                   [this, shard, job, shared_call] { end_checkpoint(shard, *job, *shared_call); }});
+}
+
+void FileDiskDataCenter::end_checkpoint(ShardId shard, const CheckpointJob& job,
+                                        CheckpointCall& call) {
+  if (job.status().is_ok()) {
+    segments_.checkpointed(job.snapshot());
+    if (wal_ != nullptr) wal_->release(shard, call.applied);
+  } else {
+    segments_.put_back(job.snapshot());
+  }
+  auto waiting = std::move(checkpoints_[shard]);
+  checkpoints_.erase(shard);
+  for (CheckpointCall& next : waiting)
+    checkpoint(shard, next.applied, std::move(next.state), std::move(next.done));
+  call.done(job.status());
+}
+
+void FileDiskDataCenter::release_log(ShardId shard, LogIndex applied) {
+  if (wal_ != nullptr) wal_->release(shard, applied);
+}
+
+std::vector<ShardId> FileDiskDataCenter::pinning_log() const {
+  return wal_ == nullptr ? std::vector<ShardId>() : wal_->pinning();
+}
+
+// ---- other work
+
+void FileDiskDataCenter::run_in_background(std::function<void()> work, std::function<void()> done) {
+  executor_->post({[work = std::move(work)] {
+                     work();
+                     return true;
+                   },
+                   std::move(done)});
+}
+
+DiskStats FileDiskDataCenter::stats() const {
+  DiskStats stats;
+  stats.free_bytes = free_bytes_;
+  if (wal_ == nullptr) return stats;
+  const WalUsage usage = wal_->usage();
+  stats.wal_bytes = usage.file_bytes;
+  stats.wal_bytes_since_checkpoint = usage.written_bytes;
+  stats.wal_space_low = usage.space_low;
+  return stats;
+}
+
+void FileDiskDataCenter::stop() {
+  executor_->stop();  // it may be making WAL files
+  segments_.worker().files.close_all();
+  if (wal_ == nullptr) return;
+  if (const Status stopped = wal_->stop(); !stopped.is_ok()) {
+    context_.log.error("wal_not_closed", {{"reason", stopped}});
+  }
+}
+
+}  // namespace segue::storage

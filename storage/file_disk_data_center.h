@@ -1,0 +1,88 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "storage/background_thread.h"
+#include "storage/checkpoint_job.h"
+#include "storage/data_directory.h"
+#include "storage/disk_data_center.h"
+#include "storage/segment_context.h"
+#include "storage/segment_store.h"
+#include "storage/wal_writer.h"
+
+namespace segue::storage {
+
+/// The DiskDataCenter on files: puts WAL, segments and checkpoints together.
+class FileDiskDataCenter final : public DiskDataCenter {
+ public:
+  using ShardsReady = std::function<Status(DiskDataCenter&, const std::vector<RecoveredShard>&)>;
+  using Replay = std::function<Status(const ReplayedRecord&)>;
+
+  /// As open_disk_data_center(), with the executor given.
+  static Result<OpenedDisk> open(FileSystem& files, DiskOptions options,
+                                 std::unique_ptr<BackgroundExecutor> executor,
+                                 const ShardsReady& shards_ready, const Replay& replay);
+  ~FileDiskDataCenter() override;
+
+  Status append(LogRecord record) override;
+  void flush() override;
+  std::vector<Committed> poll() override;
+  void store(ShardId shard, QueueId queue, std::vector<MessageRun> runs,
+             std::function<void(Status)> done) override;
+  void load(QueueId queue, Sequence from, Sequence through, std::size_t max_bytes,
+            std::function<void(Result<LoadedMessages>)> done) override;
+  void settle(QueueId queue, Sequence first, Sequence last) override;
+  void drop_queue(QueueId queue) override;
+  StoredQueue stored(QueueId queue) const override;
+  void checkpoint(ShardId shard, LogIndex applied, std::string state,
+                  std::function<void(Status)> done) override;
+  void release_log(ShardId shard, LogIndex applied) override;
+  std::vector<ShardId> pinning_log() const override;
+  void run_in_background(std::function<void()> work, std::function<void()> done) override;
+  DiskStats stats() const override;
+  void stop() override;
+
+  const SegmentStore& segments() const { return segments_; }
+
+ private:
+  struct CheckpointCall {
+    LogIndex applied;
+    std::string state;
+    std::function<void(Status)> done;
+  };
+
+  FileDiskDataCenter(FileSystem& files, DiskOptions options,
+                     std::unique_ptr<BackgroundExecutor> executor,
+                     std::unique_ptr<DataDirectory> directory);
+
+  Result<OpenedDisk> recover(std::unique_ptr<FileDiskDataCenter> self,
+                             const ShardsReady& shards_ready, const Replay& replay);
+  Result<RecoveredWal> recover_log(const std::vector<RecoveredShard>& shards, const Replay& replay);
+  void begin_checkpoint(ShardId shard, CheckpointCall call);
+  void end_checkpoint(ShardId shard, const CheckpointJob& job, CheckpointCall& call);
+  void prepare_wal_files();
+  void refresh_free_bytes();
+
+  FileSystem& files_;
+  const DiskOptions options_;
+  std::unique_ptr<DataDirectory> directory_;
+  std::unique_ptr<Logger> own_logger_;  // when none was given
+  SegmentContext context_;
+  std::unique_ptr<BackgroundExecutor> executor_;
+  SegmentStore segments_;
+  std::unique_ptr<WalWriter> wal_;
+  // A checkpoint of the shard is being written; those that wait for its end.
+  std::map<ShardId, std::vector<CheckpointCall>> checkpoints_;
+  bool preparing_wal_files_ = false;
+  bool refreshing_free_bytes_ = false;
+  std::optional<TimePoint> free_bytes_refreshed_;
+  std::uint64_t free_bytes_ = 0;
+  SystemClock clock_;
+};
+
+}  // namespace segue::storage

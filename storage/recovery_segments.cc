@@ -1,0 +1,204 @@
+#include "storage/recovery_segments.h"
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "storage/segment_index.h"
+
+namespace segue::storage {
+
+namespace {
+
+std::optional<ShardId> shard_of_directory_name(std::string_view name) {
+  std::uint16_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size()) return {};
+  return ShardId{number};
+}
+
+/// Names in a directory; none if it is missing.
+Result<std::vector<std::string>> list(FileSystem& files, const std::string& path) {
+  auto names = files.list(path);
+  if (!names.is_ok() && names.status().code() == Code::kNotFound) return std::vector<std::string>();
+  return names;
+}
+
+std::uint64_t records_end(const CheckpointSegment& named) {
+  return named.data_bytes - (named.sealed ? SegmentFooter::kSize : 0);
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::binary_search(names.begin(), names.end(), name);
+}
+
+}  // namespace
+
+Result<std::vector<RecoveredShard>> SegmentRecovery::run() {
+  std::vector<RecoveredShard> shards;
+  const std::string root = context_.root + "/shards";
+  auto names = list(context_.files, root);
+  if (!names.is_ok()) return names.status();
+  for (const std::string& name : *names) {
+    const auto shard = shard_of_directory_name(name);
+    if (shard) SEGUE_RETURN_IF_ERROR(recover_shard(*shard, root + "/" + name, shards));
+  }
+  return shards;
+}
+
+Status SegmentRecovery::recover_shard(ShardId shard, const std::string& directory,
+                                      std::vector<RecoveredShard>& shards) {
+  auto read = read_checkpoint(context_.files, directory);
+  if (!read.is_ok()) return read.status();
+  if (context_.files.exists(directory + "/checkpoint.new")) {
+    remove_file(directory + "/checkpoint.new", "a checkpoint that was not finished");
+  }
+  const Checkpoint checkpoint = read->value_or(Checkpoint{shard, {}, {}, {}});
+  if (checkpoint.shard != shard) {
+    return Status(Code::kCorruption, directory + "/checkpoint: is that of shard " +
+                                         std::to_string(checkpoint.shard.value) + " at offset 12");
+  }
+  RecoveredShard recovered{shard, checkpoint.applied, checkpoint.state, {}};
+  const std::string queues = directory + "/queues";
+  auto names = list(context_.files, queues);
+  if (!names.is_ok()) return names.status();
+  std::set<std::string> named;
+  for (const CheckpointQueue& queue : checkpoint.queues) {
+    named.insert(queue.directory);
+    SEGUE_RETURN_IF_ERROR(recover_queue(shard, queues, queue));
+    if (store_.table(queue.id) != nullptr) recovered.queues.push_back(store_.stored(queue.id));
+  }
+  for (const std::string& name : *names) {
+    if (!named.contains(name)) remove_directory(queues + "/" + name);
+  }
+  if (read->has_value()) shards.push_back(std::move(recovered));
+  return {};
+}
+
+Status SegmentRecovery::recover_queue(ShardId shard, const std::string& parent,
+                                      const CheckpointQueue& named) {
+  auto files = std::make_shared<QueueFiles>(named.id, shard, parent + "/" + named.directory);
+  auto names = list(context_.files, files->directory);
+  if (!names.is_ok()) return names.status();
+  files->made = !names->empty();
+  std::set<std::string> known{"queue_stat"};
+  SegmentTable table;
+  for (const CheckpointSegment& segment : named.segments) {
+    const std::string data = segment_file_name(segment.first, ".data");
+    const std::string index = segment_file_name(segment.first, ".index");
+    if (!contains(*names, data)) {
+      // Its messages were all settled after the checkpoint; the log says so, too.
+      context_.log.info("segment_was_removed",
+                        {{"queue", named.id}, {"path", files->directory + "/" + data}});
+      continue;
+    }
+    known.insert(data);
+    known.insert(index);
+    SEGUE_RETURN_IF_ERROR(
+        recover_segment(*files, segment, &segment == &named.segments.back(), table));
+  }
+  for (const std::string& name : *names) {
+    if (!known.contains(name)) {
+      remove_file(files->directory + "/" + name, "not named by the checkpoint");
+    }
+  }
+  store_.add_recovered(std::move(files), std::move(table));
+  return {};
+}
+
+Status SegmentRecovery::recover_segment(QueueFiles& queue, const CheckpointSegment& named,
+                                        bool newest, SegmentTable& table) {
+  auto segment = std::make_unique<Segment>();
+  segment->first = named.first;
+  segment->data_bytes = named.data_bytes;
+  segment->changed = false;
+  segment->state = named.sealed ? SegmentState::kSealed
+                   : newest     ? SegmentState::kActive
+                                : SegmentState::kFull;
+  if (!named.sealed) SEGUE_RETURN_IF_ERROR(cut_data(queue, named));
+  SEGUE_RETURN_IF_ERROR(recover_index(queue, named, *segment));
+  segment->written_end = records_end(named);
+  if (segment->messages() > 0) table.add_recovered(std::move(segment));
+  return {};
+}
+
+Status SegmentRecovery::cut_data(QueueFiles& queue, const CheckpointSegment& named) {
+  auto data = context_.files.open(queue.data_path(named.first), OpenMode::kReadWrite);
+  if (!data.is_ok()) return data.status();
+  auto size = (*data)->size();
+  if (!size.is_ok()) return size.status();
+  if (*size < named.data_bytes) {
+    context_.log.error("segment_too_short", {{"queue", queue.id},
+                                             {"path", (*data)->path()},
+                                             {"bytes", *size},
+                                             {"expected", named.data_bytes}});
+  }
+  return *size > named.data_bytes ? (*data)->truncate(named.data_bytes) : Status();
+}
+
+Status SegmentRecovery::recover_index(QueueFiles& queue, const CheckpointSegment& named,
+                                      Segment& segment) {
+  auto opened = context_.files.open(queue.index_path(named.first), OpenMode::kReadWrite);
+  if (!opened.is_ok()) return opened.status();
+  File& index = **opened;
+  auto size = index.size();
+  if (!size.is_ok()) return size.status();
+  const std::uint64_t expected = IndexEntry::place(named.messages);
+  if (*size > expected) SEGUE_RETURN_IF_ERROR(index.truncate(expected));
+  const Status scanned =
+      scan_index(index, queue.id, named.first, named.messages, records_end(named),
+                 [&](const IndexEntry& entry) {
+                   segment.append_recovered(named.first.next(entry.sequence_offset), entry);
+                 });
+  if (scanned.code() != Code::kCorruption) return scanned;
+  context_.log.warn("index_damaged", {{"queue", queue.id}, {"reason", scanned}});
+  segment.sequences = {};
+  segment.validity = {};
+  segment.sizes = {};
+  segment.body_bytes = segment.valid_body_bytes = segment.written = 0;
+  return rebuild(queue, named, index, segment);
+}
+
+Status SegmentRecovery::rebuild(QueueFiles& queue, const CheckpointSegment& named, File& index,
+                                Segment& segment) {
+  auto data = context_.files.open(queue.data_path(named.first), OpenMode::kRead);
+  if (!data.is_ok()) return data.status();
+  auto rebuilt = rebuild_index(**data, index, queue.id, named.first, records_end(named));
+  if (!rebuilt.is_ok()) return rebuilt.status();
+  for (const IndexEntry& entry : rebuilt->entries) {
+    segment.append_recovered(named.first.next(entry.sequence_offset), entry);
+  }
+  SEGUE_RETURN_IF_ERROR(write_index(index, queue.id, named.first, rebuilt->entries));
+  const auto found = static_cast<std::uint32_t>(rebuilt->entries.size());
+  SEGUE_RETURN_IF_ERROR(index.truncate(IndexEntry::place(found)));
+  if (Status synced = index.sync(); !synced.is_ok()) {
+    context_.fatal(synced);
+    return synced;
+  }
+  context_.log.log(found == named.messages ? LogLevel::kWarn : LogLevel::kError, "index_rebuilt",
+                   {{"queue", queue.id},
+                    {"path", index.path()},
+                    {"messages", found},
+                    {"expected", named.messages},
+                    {"damaged_records", rebuilt->damaged_records}});
+  return {};
+}
+
+void SegmentRecovery::remove_file(const std::string& path, const char* why) {
+  const Status status = context_.files.remove(path);
+  context_.log.info("file_removed", {{"path", path}, {"why", why}, {"status", status}});
+}
+
+void SegmentRecovery::remove_directory(const std::string& path) {
+  const auto names = list(context_.files, path);
+  if (names.is_ok()) {
+    for (const std::string& name : *names) (void)context_.files.remove(path + "/" + name);
+  }
+  const Status status = context_.files.remove_directory(path);
+  context_.log.info("directory_removed",
+                    {{"path", path}, {"why", "not named by the checkpoint"}, {"status", status}});
+}
+
+}  // namespace segue::storage

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/status.h"
+#include "storage/checkpoint_file.h"
+#include "storage/disk_data_center.h"
+#include "storage/segment_context.h"
+#include "storage/segment_store.h"
+
+namespace segue::storage {
+
+/// Brings the shards' directories back to their checkpoints: reads checkpoints and indexes (no
+/// message data, unless an index is damaged), cuts segments back to what the checkpoint names,
+/// removes what it does not name, finishes removals that were interrupted. What it changes is
+/// logged. May be interrupted and run again.
+class SegmentRecovery {
+ public:
+  /// Recovered queues are added to `store`.
+  SegmentRecovery(SegmentContext& context, SegmentStore& store)
+      : context_(context), store_(store) {}
+
+  /// All shards that have a checkpoint. CORRUPTION for a damaged checkpoint, with file and offset;
+  /// IO_ERROR.
+  Result<std::vector<RecoveredShard>> run();
+
+ private:
+  Status recover_shard(ShardId shard, const std::string& directory,
+                       std::vector<RecoveredShard>& shards);
+  Status recover_queue(ShardId shard, const std::string& parent, const CheckpointQueue& named);
+  Status recover_segment(QueueFiles& queue, const CheckpointSegment& named, bool newest,
+                         SegmentTable& table);
+  Status recover_index(QueueFiles& queue, const CheckpointSegment& named, Segment& segment);
+  Status rebuild(QueueFiles& queue, const CheckpointSegment& named, File& index, Segment& segment);
+  Status cut_data(QueueFiles& queue, const CheckpointSegment& named);
+  void remove_file(const std::string& path, const char* why);
+  void remove_directory(const std::string& path);
+
+  SegmentContext& context_;
+  SegmentStore& store_;
+};
+
+}  // namespace segue::storage

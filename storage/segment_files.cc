@@ -1,0 +1,174 @@
+#include "storage/segment_files.h"
+
+#include "storage/segment_format.h"
+
+namespace segue::storage {
+
+namespace {
+
+std::string parent_of(const std::string& path) {
+  return path.substr(0, path.rfind('/'));
+}
+
+}  // namespace
+
+std::string QueueFiles::data_path(Sequence segment) const {
+  return directory + "/" + segment_file_name(segment, ".data");
+}
+std::string QueueFiles::index_path(Sequence segment) const {
+  return directory + "/" + segment_file_name(segment, ".index");
+}
+
+Result<std::unique_ptr<File>> SegmentFiles::open_data(const std::string& path) {
+  if (direct_) {
+    auto file = context_.files.open(path, OpenMode::kReadWriteDirect);
+    if (file.is_ok() || file.status().code() != Code::kNotImplemented) return file;
+    direct_ = false;
+    context_.log.info("segments_through_page_cache", {{"reason", file.status()}});
+  }
+  return context_.files.open(path, OpenMode::kReadWrite);
+}
+
+Status SegmentFiles::make_directory(QueueFiles& queue) {
+  if (queue.made) return {};
+  SEGUE_RETURN_IF_ERROR(context_.files.make_directories(queue.directory));
+  queue.made = true;
+  // Its name, and those of the directories above, which may be new as well.
+  for (std::string path = queue.directory; path.size() > context_.root.size();) {
+    path = parent_of(path);
+    unsynced_directories_.insert(path);
+  }
+  return {};
+}
+
+Result<OpenSegment*> SegmentFiles::create(QueueFiles& queue, Sequence segment) {
+  SEGUE_RETURN_IF_ERROR(make_directory(queue));
+  unsynced_directories_.insert(queue.directory);
+  auto files = open_or_make(queue, segment);
+  if (!files.is_ok()) return files;
+  // What an earlier, failed attempt may have left.
+  SEGUE_RETURN_IF_ERROR((*files)->data->truncate(0));
+  SEGUE_RETURN_IF_ERROR((*files)->index->truncate(0));
+  (*files)->tail.clear();
+  (*files)->tail_end = 0;
+  return files;
+}
+
+Result<OpenSegment*> SegmentFiles::open(QueueFiles& queue, Sequence segment) {
+  if (!open_.contains({queue.id, segment}) && !context_.files.exists(queue.data_path(segment))) {
+    return Status(Code::kNotFound, queue.data_path(segment) + ": there is no such segment");
+  }
+  return open_or_make(queue, segment);
+}
+
+Result<OpenSegment*> SegmentFiles::open_or_make(QueueFiles& queue, Sequence segment) {
+  const Key key{queue.id, segment};
+  if (const auto found = open_.find(key); found != open_.end()) {
+    recent_.splice(recent_.begin(), recent_, found->second.place);
+    return &found->second.files;
+  }
+  SEGUE_RETURN_IF_ERROR(make_room());
+  auto data = open_data(queue.data_path(segment));
+  if (!data.is_ok()) return data.status();
+  auto index = context_.files.open(queue.index_path(segment), OpenMode::kReadWrite);
+  if (!index.is_ok()) return index.status();
+  recent_.push_front(key);
+  Slot& slot = open_[key];
+  slot.files.data = std::move(*data);
+  slot.files.index = std::move(*index);
+  slot.place = recent_.begin();
+  return &slot.files;
+}
+
+Status SegmentFiles::make_room() {
+  while (open_.size() >= max_open_) {
+    // Synced before it is closed: a later sync through another descriptor need not tell what went
+    // wrong with these bytes.
+    SEGUE_RETURN_IF_ERROR(sync_files(open_[recent_.back()].files));
+    close(recent_.back());
+  }
+  return {};
+}
+
+Status SegmentFiles::sync_file(File& file, bool& unsynced) {
+  if (!unsynced) return {};
+  Status status = file.sync();
+  if (status.is_ok()) {
+    unsynced = false;
+  } else {
+    context_.fatal(status);
+  }
+  return status;
+}
+
+Status SegmentFiles::sync_files(OpenSegment& files) {
+  SEGUE_RETURN_IF_ERROR(sync_file(*files.data, files.data_unsynced));
+  return sync_file(*files.index, files.index_unsynced);
+}
+
+Status SegmentFiles::sync(QueueFiles& queue, Sequence segment) {
+  const auto found = open_.find({queue.id, segment});
+  return found == open_.end() ? Status() : sync_files(found->second.files);
+}
+
+Status SegmentFiles::sync_names() {
+  while (!unsynced_directories_.empty()) {
+    const std::string path = *unsynced_directories_.begin();
+    // A queue may be gone since.
+    if (context_.files.exists(path)) {
+      if (Status status = context_.files.sync_directory(path); !status.is_ok()) {
+        context_.fatal(status);
+        return status;
+      }
+    }
+    unsynced_directories_.erase(path);
+  }
+  return {};
+}
+
+void SegmentFiles::close(const Key& key) {
+  const auto found = open_.find(key);
+  if (found == open_.end()) return;
+  recent_.erase(found->second.place);
+  open_.erase(found);
+}
+
+void SegmentFiles::remove_file(const std::string& path) {
+  if (const Status status = context_.files.remove(path); !status.is_ok()) {
+    context_.log.warn("segment_file_not_removed", {{"path", path}, {"reason", status}});
+  }
+}
+
+void SegmentFiles::remove(QueueFiles& queue, std::span<const Sequence> segments) {
+  // The messages first, and durably: an index without messages is what is left of a removal, but
+  // messages without an index would all be valid again.
+  for (const Sequence segment : segments) {
+    close({queue.id, segment});
+    remove_file(queue.data_path(segment));
+  }
+  if (const Status status = context_.files.sync_directory(queue.directory); !status.is_ok()) {
+    context_.log.warn("segment_files_not_removed", {{"path", queue.directory}, {"reason", status}});
+    return;
+  }
+  for (const Sequence segment : segments) remove_file(queue.index_path(segment));
+}
+
+void SegmentFiles::remove_queue(QueueFiles& queue) {
+  const auto names = context_.files.list(queue.directory);
+  queue.made = false;
+  if (!names.is_ok()) return;
+  std::vector<Sequence> segments;
+  for (const std::string& name : *names) {
+    if (const auto segment = sequence_of_file_name(name, ".data")) segments.push_back(*segment);
+  }
+  if (!segments.empty()) remove(queue, segments);
+  for (const std::string& name : *names) {
+    if (!sequence_of_file_name(name, ".data")) remove_file(queue.directory + "/" + name);
+  }
+  if (const Status status = context_.files.remove_directory(queue.directory); !status.is_ok()) {
+    context_.log.warn("queue_directory_not_removed",
+                      {{"path", queue.directory}, {"reason", status}});
+  }
+}
+
+}  // namespace segue::storage

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <list>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "common/ids.h"
+#include "common/status.h"
+#include "storage/file_system.h"
+#include "storage/segment_context.h"
+
+namespace segue::storage {
+
+/// A queue on disk, as the background thread sees it. Made by the reactor, which does not look at
+/// the part that changes.
+struct QueueFiles {
+  QueueFiles(QueueId queue, ShardId its_shard, std::string path)
+      : id(queue), shard(its_shard), directory(std::move(path)) {}
+
+  const QueueId id;
+  const ShardId shard;
+  const std::string directory;
+
+  // On the reactor's thread only:
+  bool dropped = false;  // the queue was deleted
+
+  // On the background thread only:
+  bool made = false;  // the directory exists
+  /// Stores of this attempt fail with `failure`: one before them did. The reactor takes them back
+  /// and goes on with the next attempt.
+  std::uint64_t failed_attempt = std::numeric_limits<std::uint64_t>::max();
+  Status failure;
+
+  std::string data_path(Sequence segment) const;
+  std::string index_path(Sequence segment) const;
+};
+
+/// A segment's two files.
+struct OpenSegment {
+  std::unique_ptr<File> data;
+  std::unique_ptr<File> index;
+  bool data_unsynced = false;
+  bool index_unsynced = false;
+  // The bytes from the last multiple of kBlock up to `tail_end`, where the next write goes on.
+  std::string tail;
+  std::uint64_t tail_end = std::numeric_limits<std::uint64_t>::max();
+};
+
+/// The segments' open files: at most `max_open` segments, the least recently used is closed first,
+/// so that queues that do nothing cost no file descriptors. Knows what is not synced yet.
+///
+/// Background thread only. Data files are opened past the page cache where the file system allows.
+class SegmentFiles {
+ public:
+  /// Offsets, sizes and memory of all reads and writes of data files are multiples of this.
+  static constexpr std::size_t kBlock = 4096;
+
+  explicit SegmentFiles(SegmentContext& context, std::size_t max_open = 128)
+      : context_(context), max_open_(max_open) {}
+  ~SegmentFiles() = default;
+
+  /// The segment's files, empty, in a directory made if missing. Valid until the next call.
+  Result<OpenSegment*> create(QueueFiles& queue, Sequence segment);
+  /// The segment's files as they are; NOT_FOUND if they have been removed. Valid until the next
+  /// call.
+  Result<OpenSegment*> open(QueueFiles& queue, Sequence segment);
+
+  /// Makes what was written to the segment durable, but for the names (sync_names()). A failure was
+  /// told to `fatal` already.
+  Status sync(QueueFiles& queue, Sequence segment);
+  /// Makes files and directories that were created durable.
+  Status sync_names();
+  /// Removes files, in an order that recovery can tell from damage. Failures are logged: recovery
+  /// tries again.
+  void remove(QueueFiles& queue, std::span<const Sequence> segments);
+  /// Removes the queue's directory with everything in it.
+  void remove_queue(QueueFiles& queue);
+
+  std::size_t open_count() const { return open_.size(); }
+  void close_all() { open_.clear(), recent_.clear(); }
+
+ private:
+  using Key = std::pair<QueueId, Sequence>;
+  struct Slot {
+    OpenSegment files;
+    std::list<Key>::iterator place;
+  };
+
+  Result<std::unique_ptr<File>> open_data(const std::string& path);
+  Result<OpenSegment*> open_or_make(QueueFiles& queue, Sequence segment);
+  Status make_directory(QueueFiles& queue);
+  Status sync_files(OpenSegment& files);
+  Status sync_file(File& file, bool& unsynced);
+  Status make_room();
+  void close(const Key& key);
+  void remove_file(const std::string& path);
+
+  SegmentContext& context_;
+  const std::size_t max_open_;
+  std::map<Key, Slot> open_;
+  std::list<Key> recent_;  // most recent first
+  std::set<std::string> unsynced_directories_;
+  bool direct_ = true;
+};
+
+}  // namespace segue::storage

@@ -1,0 +1,197 @@
+#include "storage/segment_format.h"
+
+#include <charconv>
+#include <cstring>
+
+#include "common/bytes.h"
+#include "common/checksum.h"
+
+namespace segue::storage {
+
+namespace {
+
+constexpr std::string_view kSegmentMagic = "SGSEGMNT";
+constexpr std::string_view kFooterMagic = "SGSEALED";
+constexpr std::string_view kIndexMagic = "SGSINDEX";
+constexpr std::uint32_t kRecordMagic = 0x524D4753;  // "SGMR"
+constexpr std::size_t kLongestName = 100;
+
+void put_magic(char* to, std::string_view magic) {
+  std::memcpy(to, magic.data(), magic.size());
+  store_le(to + 8, kSegmentVersion);
+}
+
+void put_checksum(char* structure, std::size_t at) {
+  store_le(structure + at, xxh3_64({structure, at}));
+}
+
+/// Checks magic, version and the checksum at the structure's end.
+Status check(std::string_view bytes, std::size_t size, std::string_view magic, const char* what) {
+  if (bytes.size() < size) return Status(Code::kCorruption, std::string(what) + " is cut short");
+  if (bytes.substr(0, magic.size()) != magic) {
+    return Status(Code::kCorruption, std::string(what) + " has a wrong magic number");
+  }
+  const std::size_t at = size - sizeof(std::uint64_t);
+  if (load_le<std::uint64_t>(bytes.data() + at) != xxh3_64(bytes.substr(0, at))) {
+    return Status(Code::kCorruption, std::string(what) + " fails its checksum");
+  }
+  const auto version = load_le<std::uint32_t>(bytes.data() + 8);
+  if (version == kSegmentVersion) return {};
+  return Status(Code::kInvalidConfig,
+                std::string(what) + " has format version " + std::to_string(version) +
+                    ", this program reads version " + std::to_string(kSegmentVersion));
+}
+
+template <typename Number>
+std::optional<Number> parse_number(std::string_view digits) {
+  Number number{};
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) return {};
+  return number;
+}
+
+}  // namespace
+
+void SegmentHeader::encode(char* to) const {
+  std::memset(to, 0, kSize);
+  put_magic(to, kSegmentMagic);
+  store_le(to + 16, queue.value);
+  store_le(to + 24, first.value);
+  store_le(to + 32, replaced_first.value);
+  store_le(to + 40, replaced_last.value);
+  put_checksum(to, 56);
+}
+
+Result<SegmentHeader> SegmentHeader::decode(std::string_view bytes) {
+  SEGUE_RETURN_IF_ERROR(check(bytes, kSize, kSegmentMagic, "the segment's header"));
+  SegmentHeader header;
+  header.queue = QueueId{load_le<std::uint64_t>(bytes.data() + 16)};
+  header.first = Sequence{load_le<std::uint64_t>(bytes.data() + 24)};
+  header.replaced_first = Sequence{load_le<std::uint64_t>(bytes.data() + 32)};
+  header.replaced_last = Sequence{load_le<std::uint64_t>(bytes.data() + 40)};
+  return header;
+}
+
+void MessageRecord::encode(char* to, QueueId queue) const {
+  store_le(to, kRecordMagic);
+  store_le(to + 4, header_bytes);
+  store_le(to + 8, body_bytes);
+  store_le(to + 12, std::uint32_t{0});
+  store_le(to + 16, sequence.value);
+  store_le(to + 24, payload_checksum);
+  store_le(to + 32, xxh3_64({to, 32}, queue.value));
+}
+
+std::optional<MessageRecord> MessageRecord::decode(std::string_view bytes, QueueId queue) {
+  if (bytes.size() < kSize || load_le<std::uint32_t>(bytes.data()) != kRecordMagic) return {};
+  if (load_le<std::uint64_t>(bytes.data() + 32) != xxh3_64(bytes.substr(0, 32), queue.value))
+    return {};
+  MessageRecord record;
+  record.header_bytes = load_le<std::uint32_t>(bytes.data() + 4);
+  record.body_bytes = load_le<std::uint32_t>(bytes.data() + 8);
+  record.sequence = Sequence{load_le<std::uint64_t>(bytes.data() + 16)};
+  record.payload_checksum = load_le<std::uint64_t>(bytes.data() + 24);
+  return record;
+}
+
+std::uint64_t MessageRecord::checksum_payload(std::string_view header_and_body, QueueId queue) {
+  return xxh3_64(header_and_body, queue.value);
+}
+
+void SegmentFooter::encode(char* to) const {
+  put_magic(to, kFooterMagic);
+  store_le(to + 12, messages);
+  store_le(to + 16, records_end);
+  store_le(to + 24, body_bytes);
+  store_le(to + 32, first.value);
+  store_le(to + 40, last.value);
+  store_le(to + 48, queue.value);
+  put_checksum(to, 56);
+}
+
+Result<SegmentFooter> SegmentFooter::decode(std::string_view bytes) {
+  SEGUE_RETURN_IF_ERROR(check(bytes, kSize, kFooterMagic, "the segment's footer"));
+  SegmentFooter footer;
+  footer.messages = load_le<std::uint32_t>(bytes.data() + 12);
+  footer.records_end = load_le<std::uint64_t>(bytes.data() + 16);
+  footer.body_bytes = load_le<std::uint64_t>(bytes.data() + 24);
+  footer.first = Sequence{load_le<std::uint64_t>(bytes.data() + 32)};
+  footer.last = Sequence{load_le<std::uint64_t>(bytes.data() + 40)};
+  footer.queue = QueueId{load_le<std::uint64_t>(bytes.data() + 48)};
+  return footer;
+}
+
+void IndexHeader::encode(char* to) const {
+  put_magic(to, kIndexMagic);
+  store_le(to + 12, static_cast<std::uint32_t>(IndexEntry::kSize));
+  store_le(to + 16, queue.value);
+  store_le(to + 24, first.value);
+  put_checksum(to, 32);
+}
+
+Result<IndexHeader> IndexHeader::decode(std::string_view bytes) {
+  SEGUE_RETURN_IF_ERROR(check(bytes, kSize, kIndexMagic, "the index's header"));
+  if (load_le<std::uint32_t>(bytes.data() + 12) != IndexEntry::kSize) {
+    return Status(Code::kCorruption, "the index's entries have a wrong size");
+  }
+  IndexHeader header;
+  header.queue = QueueId{load_le<std::uint64_t>(bytes.data() + 16)};
+  header.first = Sequence{load_le<std::uint64_t>(bytes.data() + 24)};
+  return header;
+}
+
+void IndexEntry::encode(char* to, Sequence first) const {
+  store_le(to, sequence_offset);
+  store_le(to + 4, data_offset);
+  store_le(to + 8, body_bytes);
+  store_le(to + 12, flags);
+  store_le(to + 16, static_cast<std::uint32_t>(xxh3_64({to, 16}, first.value)));
+}
+
+std::optional<IndexEntry> IndexEntry::decode(const char* bytes, Sequence first) {
+  const auto checksum = static_cast<std::uint32_t>(xxh3_64({bytes, 16}, first.value));
+  if (load_le<std::uint32_t>(bytes + 16) != checksum) return {};
+  return IndexEntry{load_le<std::uint32_t>(bytes), load_le<std::uint32_t>(bytes + 4),
+                    load_le<std::uint32_t>(bytes + 8), load_le<std::uint32_t>(bytes + 12)};
+}
+
+std::string segment_file_name(Sequence first, std::string_view extension) {
+  std::string digits = std::to_string(first.value);
+  return std::string(20 - digits.size(), '0') + digits + std::string(extension);
+}
+
+std::optional<Sequence> sequence_of_file_name(std::string_view name, std::string_view extension) {
+  if (name.size() != 20 + extension.size() || !name.ends_with(extension)) return {};
+  const auto number = parse_number<std::uint64_t>(name.substr(0, 20));
+  if (!number) return {};
+  return Sequence{*number};
+}
+
+std::string queue_directory_name(std::string_view queue_name, QueueId id) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string name;
+  for (const char c : queue_name) {
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || (c == '.' && !name.empty());
+    if (name.size() + (plain ? 1 : 3) > kLongestName) break;
+    if (plain) {
+      name += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      name += '%';
+      name += kHex[byte >> 4];
+      name += kHex[byte & 15];
+    }
+  }
+  return name + "-" + std::to_string(id.value);
+}
+
+std::optional<QueueId> queue_of_directory_name(std::string_view name) {
+  const std::size_t dash = name.rfind('-');
+  if (dash == std::string_view::npos) return {};
+  const auto number = parse_number<std::uint64_t>(name.substr(dash + 1));
+  if (!number) return {};
+  return QueueId{*number};
+}
+
+}  // namespace segue::storage

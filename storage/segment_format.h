@@ -1,0 +1,133 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/ids.h"
+#include "common/status.h"
+
+/// The bytes of a queue's segment: a .data file with message records, and an .index file with one
+/// entry per message. Drawn in docs/storage-format.md. All numbers are little-endian; every
+/// checksum is XXH3-64 (or its low half) and covers everything before it in its structure.
+namespace segue::storage {
+
+inline constexpr std::uint32_t kSegmentVersion = 1;
+
+/// First in a .data file.
+///
+///     0 magic "SGSEGMNT"  8 version  12 zero  16 queue id  24 first sequence
+///     32 replaced first sequence  40 replaced last sequence  48 zero  56 checksum
+struct SegmentHeader {
+  static constexpr std::size_t kSize = 64;
+
+  QueueId queue;
+  Sequence first;  // names the file
+  /// The range of sequences whose older segments this one, a copy of their valid messages, stands
+  /// for. Both 0: it is not a copy.
+  Sequence replaced_first;
+  Sequence replaced_last;
+
+  bool operator==(const SegmentHeader&) const = default;
+  void encode(char* to) const;
+  /// CORRUPTION, or INVALID_CONFIG for a newer version; without the file's name.
+  static Result<SegmentHeader> decode(std::string_view bytes);
+};
+
+/// In a .data file in front of a message: its header and its body follow.
+///
+///     0 magic "SGMR"  4 header length  8 body length  12 attributes (0)  16 sequence
+///     24 payload checksum  32 record checksum
+///
+/// Both checksums are seeded with the queue's id: no bytes of a message, and no record of another
+/// queue, can pass for a record.
+struct MessageRecord {
+  static constexpr std::size_t kSize = 40;
+
+  std::uint32_t header_bytes = 0;
+  std::uint32_t body_bytes = 0;
+  Sequence sequence;
+  std::uint64_t payload_checksum = 0;
+
+  std::uint64_t record_bytes() const { return kSize + std::uint64_t{header_bytes} + body_bytes; }
+  void encode(char* to, QueueId queue) const;
+  /// Nothing if the bytes are not a record of this queue.
+  static std::optional<MessageRecord> decode(std::string_view bytes, QueueId queue);
+  static std::uint64_t checksum_payload(std::string_view header_and_body, QueueId queue);
+};
+
+/// Last in the .data file of a sealed segment: its records are complete.
+///
+///     0 magic "SGSEALED"  8 version  12 messages  16 end of records  24 body bytes
+///     32 first sequence  40 last sequence  48 queue id  56 checksum
+struct SegmentFooter {
+  static constexpr std::size_t kSize = 64;
+
+  QueueId queue;
+  std::uint32_t messages = 0;
+  std::uint64_t records_end = 0;  // where the footer begins
+  std::uint64_t body_bytes = 0;
+  Sequence first;
+  Sequence last;
+
+  bool operator==(const SegmentFooter&) const = default;
+  void encode(char* to) const;
+  static Result<SegmentFooter> decode(std::string_view bytes);
+};
+
+/// First in an .index file.
+///
+///     0 magic "SGSINDEX"  8 version  12 entry size  16 queue id  24 first sequence  32 checksum
+struct IndexHeader {
+  static constexpr std::size_t kSize = 40;
+
+  QueueId queue;
+  Sequence first;
+
+  bool operator==(const IndexHeader&) const = default;
+  void encode(char* to) const;
+  static Result<IndexHeader> decode(std::string_view bytes);
+};
+
+/// In an .index file: one message.
+///
+///     0 sequence - first sequence of the segment  4 place of its record in .data  8 body length
+///     12 flags (bit 0: valid)  16 checksum (low half)
+struct IndexEntry {
+  static constexpr std::size_t kSize = 20;
+  static constexpr std::uint32_t kValid = 1;
+
+  std::uint32_t sequence_offset = 0;
+  std::uint32_t data_offset = 0;
+  std::uint32_t body_bytes = 0;
+  std::uint32_t flags = kValid;
+
+  bool valid() const { return (flags & kValid) != 0; }
+  bool operator==(const IndexEntry&) const = default;
+  /// `first` is the segment's; it seeds the checksum.
+  void encode(char* to, Sequence first) const;
+  static std::optional<IndexEntry> decode(const char* bytes, Sequence first);
+  /// Where entry number `ordinal` stands in the file.
+  static std::uint64_t place(std::uint32_t ordinal) {
+    return IndexHeader::kSize + std::uint64_t{ordinal} * kSize;
+  }
+};
+
+/// Largest .data file: offsets in the index have 32 bits.
+inline constexpr std::uint64_t kMaxSegmentBytes = (1ull << 32) - (1u << 20);
+
+/// "00000000000000000042.data": names sort as their numbers do.
+std::string segment_file_name(Sequence first, std::string_view extension);
+/// The number in such a name; nothing for any other name.
+std::optional<Sequence> sequence_of_file_name(std::string_view name, std::string_view extension);
+
+/// The name of a queue's directory: its name percent-encoded (all but letters, digits, `_` and `.`
+/// after the first place; capitals too, for file systems that do not tell them from small letters),
+/// cut to 100 bytes, and its id, which makes it unique.
+std::string queue_directory_name(std::string_view queue_name, QueueId id);
+/// The id in such a name; nothing for any other name.
+std::optional<QueueId> queue_of_directory_name(std::string_view name);
+
+}  // namespace segue::storage

@@ -1,0 +1,243 @@
+#include "storage/segment_index.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "common/bytes.h"
+#include "storage/segment_scanner.h"
+
+namespace segue::storage {
+
+namespace {
+
+constexpr std::uint32_t kEntriesAtOnce = 1u << 16;
+
+Status damaged(const File& index, std::uint64_t offset, const char* what) {
+  return Status(Code::kCorruption,
+                index.path() + ": " + what + " at offset " + std::to_string(offset));
+}
+
+Result<std::string> read_bytes(File& file, std::uint64_t offset, std::size_t size) {
+  std::string bytes(size, '\0');
+  auto read = file.read(offset, bytes.data(), size);
+  if (!read.is_ok()) return read.status();
+  bytes.resize(*read);
+  return bytes;
+}
+
+Status write_bytes(File& file, std::uint64_t offset, std::string_view bytes) {
+  return file.write(offset, std::span(&bytes, 1));
+}
+
+/// Decodes the entries in `bytes`, which stand in the file from ordinal `first` on.
+Status decode_entries(const File& index, Sequence segment, std::uint32_t first, std::uint32_t count,
+                      std::string_view bytes, std::vector<IndexEntry>& entries) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::size_t at = std::size_t{i} * IndexEntry::kSize;
+    if (at + IndexEntry::kSize > bytes.size()) {
+      return damaged(index, IndexEntry::place(first + i), "an entry is missing");
+    }
+    const auto entry = IndexEntry::decode(bytes.data() + at, segment);
+    if (!entry) return damaged(index, IndexEntry::place(first + i), "an entry fails its checksum");
+    entries.push_back(*entry);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<IndexEntry>> read_index(File& index, Sequence segment, std::uint32_t first,
+                                           std::uint32_t count) {
+  auto bytes = read_bytes(index, IndexEntry::place(first), std::size_t{count} * IndexEntry::kSize);
+  if (!bytes.is_ok()) return bytes.status();
+  std::vector<IndexEntry> entries;
+  entries.reserve(count);
+  SEGUE_RETURN_IF_ERROR(decode_entries(index, segment, first, count, *bytes, entries));
+  return entries;
+}
+
+Status scan_index(File& index, QueueId queue, Sequence segment, std::uint32_t count,
+                  std::uint64_t records_end, const std::function<void(const IndexEntry&)>& body) {
+  auto bytes = read_bytes(index, 0, IndexHeader::kSize);
+  if (!bytes.is_ok()) return bytes.status();
+  const auto header = IndexHeader::decode(*bytes);
+  if (!header.is_ok()) {
+    return Status(header.status().code(), index.path() + ": " + header.status().message());
+  }
+  if (*header != IndexHeader{queue, segment}) {
+    return damaged(index, 16, "the index of another segment or queue is named");
+  }
+  std::uint64_t next_sequence = 0;
+  std::uint64_t next_place = SegmentHeader::kSize;
+  for (std::uint32_t first = 0; first < count; first += kEntriesAtOnce) {
+    auto entries = read_index(index, segment, first, std::min(count - first, kEntriesAtOnce));
+    if (!entries.is_ok()) return entries.status();
+    for (std::uint32_t i = 0; i < entries->size(); ++i) {
+      const IndexEntry& entry = (*entries)[i];
+      const std::uint64_t end =
+          std::uint64_t{entry.data_offset} + MessageRecord::kSize + entry.body_bytes;
+      if (entry.sequence_offset < next_sequence || entry.data_offset < next_place ||
+          end > records_end) {
+        return damaged(index, IndexEntry::place(first + i), "an entry is out of order");
+      }
+      next_sequence = std::uint64_t{entry.sequence_offset} + 1;
+      next_place = end;
+      body(entry);
+    }
+  }
+  return {};
+}
+
+Status write_index_flags(File& index, Sequence segment, const IndexFlags& flags) {
+  for (std::uint32_t first = flags.first; first < flags.end; first += kEntriesAtOnce) {
+    const std::uint32_t count = std::min(flags.end - first, kEntriesAtOnce);
+    auto bytes =
+        read_bytes(index, IndexEntry::place(first), std::size_t{count} * IndexEntry::kSize);
+    if (!bytes.is_ok()) return bytes.status();
+    std::vector<IndexEntry> entries;
+    SEGUE_RETURN_IF_ERROR(decode_entries(index, segment, first, count, *bytes, entries));
+    std::uint32_t changed_first = count;
+    std::uint32_t changed_end = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::uint32_t bit = first + i - flags.first;
+      const bool valid = (flags.valid[bit / 64] >> (bit % 64) & 1) != 0;
+      if (valid == entries[i].valid()) continue;
+      entries[i].flags ^= IndexEntry::kValid;
+      entries[i].encode(bytes->data() + std::size_t{i} * IndexEntry::kSize, segment);
+      changed_first = std::min(changed_first, i);
+      changed_end = i + 1;
+    }
+    if (changed_first >= changed_end) continue;
+    const std::string_view changed(bytes->data() + std::size_t{changed_first} * IndexEntry::kSize,
+                                   std::size_t{changed_end - changed_first} * IndexEntry::kSize);
+    SEGUE_RETURN_IF_ERROR(write_bytes(index, IndexEntry::place(first + changed_first), changed));
+  }
+  return {};
+}
+
+namespace {
+
+/// What is left of an index, whatever its state.
+class OldIndex {
+ public:
+  static Result<OldIndex> read(File& index, Sequence segment) {
+    auto size = index.size();
+    if (!size.is_ok()) return size.status();
+    auto bytes = read_bytes(index, 0, static_cast<std::size_t>(*size));
+    if (!bytes.is_ok()) return bytes.status();
+    OldIndex old(segment, std::move(*bytes));
+    for (std::uint32_t i = 0; old.slot(i) != nullptr; ++i) {
+      if (const auto entry = IndexEntry::decode(old.slot(i), segment)) {
+        old.good_.emplace(entry->sequence_offset, *entry);
+      }
+    }
+    return old;
+  }
+
+  const std::map<std::uint32_t, IndexEntry>& good() const { return good_; }
+
+  /// The flags of a message that was found in the data.
+  std::uint32_t flags_of(const IndexEntry& entry, std::uint32_t ordinal) const {
+    if (const auto found = good_.find(entry.sequence_offset); found != good_.end()) {
+      return found->second.flags;
+    }
+    if (slot(ordinal) == nullptr) return IndexEntry::kValid;
+    // The entry was one of two; the damaged bytes are nearer to what they were. A half-written one
+    // may be taken for either: the log still has its settle.
+    return distance(entry, 0, ordinal) < distance(entry, IndexEntry::kValid, ordinal)
+               ? 0
+               : IndexEntry::kValid;
+  }
+
+ private:
+  OldIndex(Sequence segment, std::string bytes) : segment_(segment), bytes_(std::move(bytes)) {}
+
+  const char* slot(std::uint32_t ordinal) const {
+    const std::uint64_t place = IndexEntry::place(ordinal);
+    return place + IndexEntry::kSize <= bytes_.size() ? bytes_.data() + place : nullptr;
+  }
+  int distance(IndexEntry entry, std::uint32_t flags, std::uint32_t ordinal) const {
+    char expected[IndexEntry::kSize];
+    entry.flags = flags;
+    entry.encode(expected, segment_);
+    int bits = 0;
+    for (std::size_t i = 0; i < IndexEntry::kSize; ++i) {
+      bits += std::popcount(static_cast<unsigned char>(expected[i] ^ slot(ordinal)[i]));
+    }
+    return bits;
+  }
+
+  Sequence segment_;
+  std::string bytes_;
+  std::map<std::uint32_t, IndexEntry> good_;  // by sequence offset
+};
+
+/// The next place at or after `offset` that begins like a record; the scanner's end if there is
+/// none.
+Result<std::uint64_t> next_record(SegmentScanner& scanner, QueueId queue, std::uint64_t offset) {
+  for (; offset < scanner.end(); ++offset) {
+    auto bytes = scanner.bytes(offset, MessageRecord::kSize);
+    if (!bytes.is_ok()) return bytes.status();
+    if (MessageRecord::decode(*bytes, queue)) return offset;
+  }
+  return scanner.end();
+}
+
+}  // namespace
+
+Result<RebuiltIndex> rebuild_index(File& data, File& index, QueueId queue, Sequence segment,
+                                   std::uint64_t records_end) {
+  auto old = OldIndex::read(index, segment);
+  if (!old.is_ok()) return old.status();
+  RebuiltIndex rebuilt;
+  std::map<std::uint32_t, IndexEntry> found;  // by sequence offset
+  SegmentScanner scanner(data, records_end);
+  for (std::uint64_t offset = SegmentHeader::kSize; offset < records_end;) {
+    auto bytes = scanner.bytes(offset, MessageRecord::kSize);
+    if (!bytes.is_ok()) return bytes.status();
+    const auto record = MessageRecord::decode(*bytes, queue);
+    if (!record || record->sequence < segment || offset + record->record_bytes() > records_end) {
+      ++rebuilt.damaged_records;
+      auto next = next_record(scanner, queue, offset + 1);
+      if (!next.is_ok()) return next.status();
+      offset = *next;
+      continue;
+    }
+    IndexEntry entry;
+    entry.sequence_offset = static_cast<std::uint32_t>(record->sequence.value - segment.value);
+    entry.data_offset = static_cast<std::uint32_t>(offset);
+    entry.body_bytes = record->body_bytes;
+    found.emplace(entry.sequence_offset, entry);
+    offset += record->record_bytes();
+  }
+  // Of damaged records the old index may still know; they keep their place, and are reported when
+  // read.
+  if (rebuilt.damaged_records > 0) {
+    for (const auto& [sequence, entry] : old->good()) {
+      const std::uint64_t end =
+          std::uint64_t{entry.data_offset} + MessageRecord::kSize + entry.body_bytes;
+      if (end <= records_end) found.emplace(sequence, entry);
+    }
+  }
+  rebuilt.entries.reserve(found.size());
+  for (auto& [sequence, entry] : found) {
+    entry.flags = old->flags_of(entry, static_cast<std::uint32_t>(rebuilt.entries.size()));
+    rebuilt.entries.push_back(entry);
+  }
+  return rebuilt;
+}
+
+Status write_index(File& index, QueueId queue, Sequence segment,
+                   const std::vector<IndexEntry>& entries) {
+  std::string bytes(IndexEntry::place(static_cast<std::uint32_t>(entries.size())), '\0');
+  IndexHeader{queue, segment}.encode(bytes.data());
+  for (std::uint32_t i = 0; i < entries.size(); ++i) {
+    entries[i].encode(bytes.data() + IndexEntry::place(i), segment);
+  }
+  return write_bytes(index, 0, bytes);
+}
+
+}  // namespace segue::storage

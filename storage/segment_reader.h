@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "common/message_batch.h"
+#include "common/status.h"
+#include "storage/segment_buffer.h"
+#include "storage/segment_context.h"
+#include "storage/segment_files.h"
+#include "storage/segment_format.h"
+#include "storage/segment_table.h"
+
+namespace segue::storage {
+
+/// Messages as they were read: in order, those that were asked for.
+struct ReadMessages {
+  std::vector<MessageRun> runs;
+  std::vector<Sequence> corrupt;
+};
+
+/// Reads messages back. Background thread only.
+class SegmentReader {
+ public:
+  SegmentReader(SegmentContext& context, SegmentFiles& files) : context_(context), files_(files) {}
+
+  /// Reads what `load` names, about 1 MiB at a time, one MessageBatch each. A record that fails a
+  /// check is left out, reported and logged. NOT_FOUND if the segment has been removed.
+  Result<ReadMessages> read(QueueFiles& queue, const SegmentLoad& load);
+
+ private:
+  struct Wanted {
+    Sequence sequence;
+    std::uint64_t offset = 0;  // of its record
+    std::uint64_t end = 0;     // where the record ends at the latest
+    std::uint32_t body_bytes = 0;
+  };
+  struct Found {
+    Sequence sequence;
+    std::string_view header;
+    std::string_view body;
+  };
+
+  Result<std::vector<Wanted>> look_up(QueueFiles& queue, OpenSegment& files,
+                                      const SegmentLoad& load);
+  Result<std::vector<IndexEntry>> entries(QueueFiles& queue, OpenSegment& files,
+                                          const SegmentLoad& load, std::uint32_t first,
+                                          std::uint32_t count);
+  /// Reads [first, end) of `wanted`, which lie near each other.
+  Status read_piece(QueueFiles& queue, File& data, std::span<const Wanted> wanted,
+                    ReadMessages& to);
+  std::optional<Found> check(QueueId queue, const Wanted& wanted, std::string_view bytes) const;
+  static void add_batch(const std::vector<Found>& found, ReadMessages& to);
+
+  SegmentContext& context_;
+  SegmentFiles& files_;
+  SegmentBuffer piece_;
+};
+
+}  // namespace segue::storage

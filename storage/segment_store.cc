@@ -1,0 +1,343 @@
+#include "storage/segment_store.h"
+
+#include <algorithm>
+
+#include "common/check.h"
+
+namespace segue::storage {
+
+struct SegmentStore::StoreCall {
+  std::shared_ptr<QueueFiles> files;
+  std::uint64_t attempt = 0;
+  SegmentPosition before;
+  std::vector<SegmentWrite> writes;
+  std::function<void(Status)> done;
+  // On the background thread:
+  std::size_t write = 0;
+  WriteProgress progress;
+  std::vector<std::uint64_t> ends;  // of the records of each write
+  Status status;
+};
+
+struct SegmentStore::LoadCall {
+  QueueId queue;
+  std::shared_ptr<QueueFiles> files;
+  Sequence from;
+  Sequence through;
+  std::size_t max_bytes = 0;
+  std::function<void(Result<LoadedMessages>)> done;
+  SegmentLoad plan;
+  std::optional<Result<ReadMessages>> read;
+};
+
+namespace {
+
+Status not_found(QueueId id) {
+  return Status(Code::kNotFound, "queue " + std::to_string(id.value) + " was deleted");
+}
+
+}  // namespace
+
+SegmentStore::SegmentStore(SegmentContext& context, BackgroundExecutor& executor,
+                           std::function<std::string(QueueId)> queue_name)
+    : context_(context),
+      executor_(executor),
+      queue_name_(std::move(queue_name)),
+      worker_(context) {}
+
+SegmentStore::~SegmentStore() = default;
+
+SegmentStore::Queue& SegmentStore::queue_for(ShardId shard, QueueId id) {
+  std::unique_ptr<Queue>& queue = queues_[id];
+  if (queue == nullptr) {
+    const std::string name = queue_name_ ? queue_name_(id) : std::string();
+    queue = std::make_unique<Queue>();
+    queue->files =
+        std::make_shared<QueueFiles>(id, shard,
+                                     context_.root + "/shards/" + std::to_string(shard.value) +
+                                         "/queues/" + queue_directory_name(name, id));
+    by_shard_[shard].insert(id);
+  }
+  SEGUE_CHECK(queue->files->shard == shard);
+  return *queue;
+}
+
+SegmentStore::Queue* SegmentStore::find(const std::shared_ptr<QueueFiles>& files) {
+  const auto found = queues_.find(files->id);
+  return found == queues_.end() || found->second->files != files ? nullptr : found->second.get();
+}
+
+const SegmentTable* SegmentStore::table(QueueId id) const {
+  const auto found = queues_.find(id);
+  return found == queues_.end() ? nullptr : &found->second->table;
+}
+
+// ---- store
+
+void SegmentStore::store(ShardId shard, QueueId id, std::vector<MessageRun> runs,
+                         std::function<void(Status)> done) {
+  if (runs.empty()) return executor_.post_done([done = std::move(done)] { done(Status()); });
+  Queue& queue = queue_for(shard, id);
+  auto call = std::make_shared<StoreCall>();
+  call->files = queue.files;
+  call->attempt = queue.attempt;
+  call->before = queue.table.end();
+  SEGUE_CHECK(runs.front().first > call->before.last);
+  call->writes = queue.table.append(runs, context_.segment_bytes);
+  call->done = std::move(done);
+  ++queue.pending_stores;
+  executor_.post({[this, call] { return step_store(*call); }, [this, call] { end_store(*call); }});
+}
+
+bool SegmentStore::step_store(StoreCall& call) {
+  QueueFiles& files = *call.files;
+  if (files.failed_attempt == call.attempt) {
+    call.status = files.failure;
+    return true;
+  }
+  const SegmentWrite& write = call.writes[call.write];
+  call.status = worker_.writer.write_some(files, write, call.progress);
+  if (!call.status.is_ok()) {
+    files.failed_attempt = call.attempt;
+    files.failure = call.status;
+    return true;
+  }
+  if (call.progress.messages == write.messages) {
+    call.ends.push_back(write.data_offset + call.progress.bytes);
+    call.progress = {};
+    ++call.write;
+  }
+  return call.write == call.writes.size();
+}
+
+void SegmentStore::end_store(StoreCall& call) {
+  if (call.files->dropped) return call.done(not_found(call.files->id));
+  if (Queue* const queue = find(call.files)) {
+    --queue->pending_stores;
+    if (call.status.is_ok()) {
+      for (std::size_t i = 0; i < call.writes.size(); ++i) {
+        const SegmentWrite& write = call.writes[i];
+        queue->table.set_written(write.segment, write.first_ordinal + write.messages, call.ends[i]);
+      }
+    } else if (call.attempt == queue->attempt) {
+      // This call, and all that were made since, which fail by themselves.
+      ++queue->attempt;
+      remove_segments(*queue, queue->table.rollback(call.before));
+    }
+    forget_if_empty(*queue);
+  }
+  call.done(call.status);
+}
+
+// ---- load
+
+void SegmentStore::load(QueueId id, Sequence from, Sequence through, std::size_t max_bytes,
+                        std::function<void(Result<LoadedMessages>)> done) {
+  auto call = std::make_shared<LoadCall>();
+  call->queue = id;
+  if (const auto found = queues_.find(id); found != queues_.end())
+    call->files = found->second->files;
+  call->from = from;
+  call->through = through;
+  call->max_bytes = max_bytes;
+  call->done = std::move(done);
+  begin_load(std::move(call));
+}
+
+void SegmentStore::begin_load(std::shared_ptr<LoadCall> call) {
+  const Queue* const queue = call->files == nullptr ? nullptr : find(call->files);
+  std::optional<SegmentLoad> plan;
+  if (queue != nullptr) plan = queue->table.plan_load(call->from, call->through, call->max_bytes);
+  if (!plan) {
+    return executor_.post_done([this, call] { answer(call, {}); });
+  }
+  call->plan = std::move(*plan);
+  executor_.post_urgent({[this, call] {
+                           call->read = worker_.reader.read(*call->files, call->plan);
+                           return true;
+                         },
+                         [this, call] { end_load(call); }});
+}
+
+void SegmentStore::end_load(const std::shared_ptr<LoadCall>& call) {
+  const Queue* const queue = find(call->files);
+  LoadedMessages loaded;
+  if (queue != nullptr && call->read->is_ok()) {
+    for (const MessageRun& run : (*call->read)->runs) {
+      queue->table.for_valid(run.first, run.count, [&](Sequence first, std::uint32_t count) {
+        loaded.runs.push_back(
+            run.part(static_cast<std::uint32_t>(first.value - run.first.value), count));
+      });
+    }
+    for (const Sequence sequence : (*call->read)->corrupt) {
+      queue->table.for_valid(
+          sequence, 1, [&](Sequence first, std::uint32_t) { loaded.corrupt.push_back(first); });
+    }
+  } else if (queue != nullptr && queue->table.has(call->plan.segment)) {
+    return call->done(call->read->status());
+  }
+  call->from = call->plan.last.next();
+  if (loaded.runs.empty() && loaded.corrupt.empty() && queue != nullptr &&
+      call->from <= call->through) {
+    return begin_load(call);  // all of it was settled meanwhile
+  }
+  answer(call, std::move(loaded));
+}
+
+void SegmentStore::answer(const std::shared_ptr<LoadCall>& call, LoadedMessages loaded) {
+  if (call->files != nullptr && call->files->dropped) {
+    return call->done(not_found(call->queue));
+  }
+  loaded.scanned_through = call->through;
+  // What is valid beyond, or not written yet, was not looked at.
+  const SegmentTable* const now = table(call->queue);
+  const auto next = now == nullptr ? std::nullopt : now->next_valid(call->from);
+  if (next && *next <= call->through) loaded.scanned_through = Sequence{next->value - 1};
+  call->done(std::move(loaded));
+}
+
+// ---- settle and drop
+
+void SegmentStore::settle(QueueId id, Sequence first, Sequence last) {
+  const auto found = queues_.find(id);
+  if (found == queues_.end()) return;
+  Queue& queue = *found->second;
+  remove_segments(queue, queue.table.settle(first, last));
+  forget_if_empty(queue);
+}
+
+void SegmentStore::remove_segments(Queue& queue, std::vector<Sequence> segments) {
+  if (segments.empty()) return;
+  executor_.post({[this, files = queue.files, gone = std::move(segments)] {
+                    worker_.files.remove(*files, gone);
+                    return true;
+                  },
+                  {}});
+}
+
+void SegmentStore::forget_if_empty(Queue& queue) {
+  if (!queue.table.empty() || queue.pending_stores > 0) return;
+  const auto files = queue.files;
+  by_shard_[files->shard].erase(files->id);
+  queues_.erase(files->id);
+  executor_.post({[this, files] {
+                    worker_.files.remove_queue(*files);
+                    return true;
+                  },
+                  {}});
+}
+
+void SegmentStore::drop_queue(QueueId id) {
+  const auto found = queues_.find(id);
+  if (found == queues_.end()) return;
+  const auto files = found->second->files;
+  by_shard_[files->shard].erase(id);
+  queues_.erase(found);
+  files->dropped = true;
+  // Behind every store of the queue; loads that are under way end before it, too.
+  executor_.post({[this, files] {
+                    worker_.files.remove_queue(*files);
+                    return true;
+                  },
+                  {}});
+}
+
+StoredQueue SegmentStore::stored(QueueId id) const {
+  StoredQueue counts;
+  counts.id = id;
+  const SegmentTable* const segments = table(id);
+  if (segments == nullptr) return counts;
+  counts.messages = segments->messages();
+  counts.body_bytes = segments->body_bytes();
+  counts.disk_bytes = segments->disk_bytes();
+  counts.first_valid = segments->next_valid(Sequence{0}).value_or(Sequence{0});
+  counts.last_stored = segments->end().last;
+  return counts;
+}
+
+// ---- checkpoints
+
+SegmentSnapshot SegmentStore::snapshot(Segment& segment) {
+  SegmentSnapshot copy;
+  copy.first = segment.first;
+  copy.last = segment.last();
+  copy.messages = segment.messages();
+  copy.valid = segment.validity.valid();
+  copy.body_bytes = segment.body_bytes;
+  copy.seal = segment.state == SegmentState::kFull;
+  copy.sealed = segment.state != SegmentState::kActive;
+  copy.data_bytes = segment.data_bytes + (copy.seal ? SegmentFooter::kSize : 0);
+  copy.changed = segment.changed;
+  if (segment.dirty_first < segment.dirty_end) {
+    copy.flags.first = segment.dirty_first / 64 * 64;
+    copy.flags.end = segment.dirty_end;
+    copy.flags.valid = segment.validity.bits(copy.flags.first, copy.flags.end);
+  }
+  segment.changed = false;
+  segment.dirty_first = segment.dirty_end = 0;
+  return copy;
+}
+
+ShardSnapshot SegmentStore::snapshot(ShardId shard) {
+  ShardSnapshot copy;
+  copy.shard = shard;
+  const std::set<QueueId> ids = by_shard_[shard];  // a copy: queues may be forgotten
+  for (const QueueId id : ids) {
+    Queue& queue = *queues_.at(id);
+    remove_segments(queue, queue.table.drop_empty());
+    if (queue.table.empty()) {
+      forget_if_empty(queue);
+      continue;
+    }
+    QueueSnapshot& to = copy.queues.emplace_back();
+    to.files = queue.files;
+    to.attempt = queue.attempt;
+    to.total = queue.table.total_messages();
+    to.valid = queue.table.messages();
+    for (const auto& segment : queue.table.segments()) {
+      to.segments.push_back(snapshot(*segment));
+      to.changed = to.changed || to.segments.back().changed;
+    }
+  }
+  return copy;
+}
+
+void SegmentStore::checkpointed(const ShardSnapshot& snapshot) {
+  for (const QueueSnapshot& saved : snapshot.queues) {
+    Queue* const queue = saved.changed ? find(saved.files) : nullptr;
+    if (queue == nullptr) continue;
+    for (const SegmentSnapshot& segment : saved.segments) {
+      if (segment.seal) queue->table.set_sealed(segment.first);
+    }
+  }
+}
+
+void SegmentStore::put_back(const ShardSnapshot& snapshot) {
+  for (const QueueSnapshot& saved : snapshot.queues) {
+    Queue* const queue = saved.changed ? find(saved.files) : nullptr;
+    if (queue == nullptr) continue;
+    for (const SegmentSnapshot& segment : saved.segments) {
+      if (segment.changed) {
+        queue->table.mark_changed(segment.first, segment.flags.first, segment.flags.end);
+      }
+    }
+  }
+}
+
+void SegmentStore::add_recovered(std::shared_ptr<QueueFiles> files, SegmentTable table) {
+  if (table.empty()) return;
+  const QueueId id = files->id;
+  by_shard_[files->shard].insert(id);
+  auto queue = std::make_unique<Queue>();
+  queue->files = std::move(files);
+  queue->table = std::move(table);
+  queues_[id] = std::move(queue);
+}
+
+std::size_t SegmentStore::memory_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [id, queue] : queues_) bytes += sizeof(Queue) + queue->table.memory_bytes();
+  return bytes;
+}
+
+}  // namespace segue::storage

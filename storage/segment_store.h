@@ -1,0 +1,98 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "storage/background_thread.h"
+#include "storage/disk_data_center.h"
+#include "storage/segment_context.h"
+#include "storage/segment_files.h"
+#include "storage/segment_reader.h"
+#include "storage/segment_snapshot.h"
+#include "storage/segment_table.h"
+#include "storage/segment_writer.h"
+
+namespace segue::storage {
+
+/// What the background thread works with. Made and destroyed by SegmentStore, touched in jobs only.
+struct SegmentWorker {
+  explicit SegmentWorker(SegmentContext& context)
+      : files(context), writer(files), reader(context, files) {}
+
+  SegmentFiles files;
+  SegmentWriter writer;
+  SegmentReader reader;
+};
+
+/// The queues' segments: keeps the tables, and has the background thread follow them. The part of
+/// DiskDataCenter that has to do with messages of queues; see there for what the calls promise.
+///
+/// Lives on the reactor's thread.
+class SegmentStore {
+ public:
+  /// `queue_name` may be empty. The arguments outlive the store; the executor is stopped before it
+  /// ends.
+  SegmentStore(SegmentContext& context, BackgroundExecutor& executor,
+               std::function<std::string(QueueId)> queue_name);
+  ~SegmentStore();
+
+  void store(ShardId shard, QueueId queue, std::vector<MessageRun> runs,
+             std::function<void(Status)> done);
+  void load(QueueId queue, Sequence from, Sequence through, std::size_t max_bytes,
+            std::function<void(Result<LoadedMessages>)> done);
+  void settle(QueueId queue, Sequence first, Sequence last);
+  void drop_queue(QueueId queue);
+  StoredQueue stored(QueueId queue) const;
+  /// Null when nothing is stored. Valid until the next call.
+  const SegmentTable* table(QueueId queue) const;
+
+  /// The shard's segments as they are now. What changed since the last one counts as taken care of,
+  /// until put_back(). One at a time for a shard.
+  ShardSnapshot snapshot(ShardId shard);
+  /// The checkpoint was written: its segments are sealed as it says.
+  void checkpointed(const ShardSnapshot& snapshot);
+  /// The checkpoint failed: what it was to write is still to be written.
+  void put_back(const ShardSnapshot& snapshot);
+
+  /// A queue as recovery found it.
+  void add_recovered(std::shared_ptr<QueueFiles> files, SegmentTable table);
+
+  SegmentWorker& worker() { return worker_; }
+  std::size_t memory_bytes() const;
+
+ private:
+  struct Queue {
+    std::shared_ptr<QueueFiles> files;
+    SegmentTable table;
+    std::uint64_t attempt = 0;
+    std::uint32_t pending_stores = 0;
+  };
+  struct StoreCall;
+  struct LoadCall;
+
+  Queue& queue_for(ShardId shard, QueueId id);
+  Queue* find(const std::shared_ptr<QueueFiles>& files);
+  void end_store(StoreCall& call);
+  bool step_store(StoreCall& call);
+  void begin_load(std::shared_ptr<LoadCall> call);
+  void end_load(const std::shared_ptr<LoadCall>& call);
+  void answer(const std::shared_ptr<LoadCall>& call, LoadedMessages loaded);
+  void remove_segments(Queue& queue, std::vector<Sequence> segments);
+  /// Forgets a queue that has nothing stored, and removes its directory.
+  void forget_if_empty(Queue& queue);
+  SegmentSnapshot snapshot(Segment& segment);
+
+  SegmentContext& context_;
+  BackgroundExecutor& executor_;
+  std::function<std::string(QueueId)> queue_name_;
+  std::unordered_map<QueueId, std::unique_ptr<Queue>> queues_;
+  std::map<ShardId, std::set<QueueId>> by_shard_;
+  SegmentWorker worker_;
+};
+
+}  // namespace segue::storage

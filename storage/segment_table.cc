@@ -1,0 +1,307 @@
+#include "storage/segment_table.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "common/check.h"
+
+namespace segue::storage {
+
+namespace {
+
+// An emptied active segment below this size is kept until the next checkpoint: making files costs
+// more than the space.
+constexpr std::uint64_t kKeepActiveBytes = 1u << 20;
+// Bounds on what one load spans, and with it the part of the index that it reads.
+constexpr std::size_t kMaxLoadRanges = 1024;
+constexpr std::uint32_t kMaxLoadSpan = 1u << 16;
+
+Sequence after(Sequence sequence) {
+  return sequence.value == std::numeric_limits<std::uint64_t>::max() ? sequence : sequence.next();
+}
+
+}  // namespace
+
+void Segment::append_recovered(Sequence sequence, const IndexEntry& entry) {
+  const std::uint32_t ordinal = messages();
+  sequences.append(sequence, 1);
+  validity.append(1);
+  sizes.append(entry.body_bytes);
+  body_bytes += entry.body_bytes;
+  ++written;
+  if (entry.valid()) {
+    valid_body_bytes += entry.body_bytes;
+  } else {
+    validity.clear(ordinal, ordinal + 1, [](std::uint32_t, std::uint32_t) {});
+  }
+}
+
+void Segment::mark_dirty(std::uint32_t first_ordinal, std::uint32_t end_ordinal) {
+  if (first_ordinal >= end_ordinal) return;
+  if (dirty_first == dirty_end) {
+    dirty_first = first_ordinal;
+    dirty_end = end_ordinal;
+  } else {
+    dirty_first = std::min(dirty_first, first_ordinal);
+    dirty_end = std::max(dirty_end, end_ordinal);
+  }
+  changed = true;
+}
+
+std::size_t Segment::memory_bytes() const {
+  return sizeof(*this) + sequences.memory_bytes() + validity.memory_bytes() + sizes.memory_bytes();
+}
+
+Segment& SegmentTable::begin_segment(Sequence first) {
+  if (!segments_.empty() && segments_.back()->state == SegmentState::kActive) {
+    segments_.back()->state = SegmentState::kFull;
+    segments_.back()->changed = true;
+  }
+  segments_.push_back(std::make_unique<Segment>());
+  segments_.back()->first = first;
+  return *segments_.back();
+}
+
+std::uint32_t SegmentTable::take(Segment& segment, const MessageRun& run,
+                                 std::uint64_t segment_bytes) {
+  const std::uint64_t limit = std::min(segment_bytes, kMaxSegmentBytes) - SegmentFooter::kSize;
+  const std::uint64_t range_end = segment.first.value + std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t taken = 0;
+  for (; taken < run.count; ++taken) {
+    const std::uint32_t message = run.begin + taken;
+    const std::uint32_t body = run.batch->body_size(message);
+    const std::uint64_t bytes =
+        MessageRecord::kSize + run.batch->header(message).size() + std::uint64_t{body};
+    const bool fits = segment.data_bytes + bytes <= limit && run.first.value + taken <= range_end;
+    // An empty segment takes a message of any size.
+    if (!fits && segment.data_bytes > SegmentHeader::kSize) break;
+    segment.data_bytes += bytes;
+    segment.body_bytes += body;
+    segment.valid_body_bytes += body;
+    segment.sizes.append(body);
+  }
+  if (taken == 0) return 0;
+  segment.sequences.append(run.first, taken);
+  segment.validity.append(taken);
+  segment.changed = true;
+  return taken;
+}
+
+std::vector<SegmentWrite> SegmentTable::append(const std::vector<MessageRun>& runs,
+                                               std::uint64_t segment_bytes) {
+  std::vector<SegmentWrite> writes;
+  for (const MessageRun& run : runs) {
+    SEGUE_CHECK(run.count > 0);
+    for (std::uint32_t begun = 0; begun < run.count;) {
+      const MessageRun rest = run.part(begun, run.count - begun);
+      const bool active = !segments_.empty() && segments_.back()->state == SegmentState::kActive;
+      Segment& segment = active ? *segments_.back() : begin_segment(rest.first);
+      SegmentWrite write{segment.first, segment.messages(), segment.data_bytes, 0, {}};
+      const std::uint32_t taken = take(segment, rest, segment_bytes);
+      if (taken == 0) {
+        begin_segment(rest.first);
+        continue;
+      }
+      if (writes.empty() || writes.back().segment != segment.first) {
+        writes.push_back(std::move(write));
+      }
+      writes.back().runs.push_back(rest.part(0, taken));
+      writes.back().messages += taken;
+      begun += taken;
+    }
+  }
+  return writes;
+}
+
+SegmentPosition SegmentTable::end() const {
+  if (segments_.empty()) return {};
+  const Segment& last = *segments_.back();
+  return {last.last(), last.first, last.state, last.data_bytes};
+}
+
+std::vector<Sequence> SegmentTable::rollback(const SegmentPosition& position) {
+  auto gone = erase_if([&](const Segment& segment) { return segment.first > position.last; });
+  if (segments_.empty() || segments_.back()->first != position.segment) return gone;
+  Segment& segment = *segments_.back();
+  if (segment.state == SegmentState::kSealed) return gone;  // nothing was appended to it
+  const std::uint32_t keep = segment.sequences.lower_bound(after(position.last));
+  segment.body_bytes -= segment.sizes.sum(keep, segment.messages());
+  for (std::uint32_t at = segment.validity.next_valid(keep); at < segment.messages();
+       at = segment.validity.next_valid(at + 1)) {
+    segment.valid_body_bytes -= segment.sizes.at(at);
+  }
+  segment.sequences.truncate(keep);
+  segment.validity.truncate(keep);
+  segment.sizes.truncate(keep);
+  SEGUE_CHECK(segment.written <= keep);
+  segment.dirty_end = std::min(segment.dirty_end, keep);
+  segment.dirty_first = std::min(segment.dirty_first, segment.dirty_end);
+  segment.data_bytes = position.data_bytes;
+  segment.state = position.state;
+  return gone;
+}
+
+void SegmentTable::set_written(Sequence first, std::uint32_t messages, std::uint64_t records_end) {
+  Segment* const segment = find_exact(first);
+  if (segment == nullptr || messages <= segment->written) return;
+  SEGUE_CHECK(messages <= segment->messages());
+  segment->written = messages;
+  segment->written_end = records_end;
+}
+
+template <typename Gone>
+std::vector<Sequence> SegmentTable::erase_if(Gone gone) {
+  std::vector<Sequence> erased;
+  std::erase_if(segments_, [&](const std::unique_ptr<Segment>& segment) {
+    if (!gone(*segment)) return false;
+    erased.push_back(segment->first);
+    return true;
+  });
+  return erased;
+}
+
+std::vector<Sequence> SegmentTable::settle(Sequence first, Sequence last) {
+  if (last < first || segments_.empty()) return {};
+  auto at = std::upper_bound(segments_.begin(), segments_.end(), first,
+                             [](Sequence s, const auto& segment) { return s < segment->first; });
+  if (at != segments_.begin()) --at;
+  bool emptied = false;
+  for (; at != segments_.end() && (*at)->first <= last; ++at) {
+    Segment& segment = **at;
+    const std::uint32_t begin = segment.sequences.lower_bound(first);
+    const std::uint32_t end =
+        last >= segment.last() ? segment.messages() : segment.sequences.lower_bound(last.next());
+    if (begin == 0 && end == segment.messages() && segment.validity.valid() > 0) {
+      // All at once: no need to add up sizes.
+      segment.mark_dirty(0, end);
+      segment.validity.clear(0, end, [](std::uint32_t, std::uint32_t) {});
+      segment.valid_body_bytes = 0;
+    } else {
+      segment.validity.clear(begin, end, [&](std::uint32_t a, std::uint32_t b) {
+        segment.mark_dirty(a, b);
+        segment.valid_body_bytes -= segment.sizes.sum(a, b);
+      });
+    }
+    emptied = emptied || segment.validity.valid() == 0;
+  }
+  if (!emptied) return {};
+  return erase_if([](const Segment& segment) {
+    return segment.validity.valid() == 0 &&
+           (segment.state != SegmentState::kActive || segment.data_bytes >= kKeepActiveBytes);
+  });
+}
+
+std::vector<Sequence> SegmentTable::drop_empty() {
+  return erase_if([](const Segment& segment) { return segment.validity.valid() == 0; });
+}
+
+Segment* SegmentTable::find(Sequence sequence) const {
+  const auto next =
+      std::upper_bound(segments_.begin(), segments_.end(), sequence,
+                       [](Sequence s, const auto& segment) { return s < segment->first; });
+  return next == segments_.begin() ? nullptr : (next - 1)->get();
+}
+
+Segment* SegmentTable::find_exact(Sequence segment) const {
+  Segment* const found = find(segment);
+  return found != nullptr && found->first == segment ? found : nullptr;
+}
+
+bool SegmentTable::has(Sequence segment) const {
+  return find_exact(segment) != nullptr;
+}
+
+void SegmentTable::set_sealed(Sequence first) {
+  Segment* const segment = find_exact(first);
+  if (segment == nullptr || segment->state != SegmentState::kFull) return;
+  segment->state = SegmentState::kSealed;
+  segment->data_bytes += SegmentFooter::kSize;
+}
+
+void SegmentTable::mark_changed(Sequence first, std::uint32_t first_ordinal,
+                                std::uint32_t end_ordinal) {
+  Segment* const segment = find_exact(first);
+  if (segment == nullptr) return;
+  segment->changed = true;
+  segment->mark_dirty(first_ordinal, std::min(end_ordinal, segment->messages()));
+}
+
+std::optional<SegmentLoad> SegmentTable::plan_load(Sequence from, Sequence through,
+                                                   std::size_t max_bytes) const {
+  auto at = std::upper_bound(segments_.begin(), segments_.end(), from,
+                             [](Sequence s, const auto& segment) { return s < segment->first; });
+  if (at != segments_.begin()) --at;
+  for (; at != segments_.end() && (*at)->first <= through; ++at) {
+    const Segment& segment = **at;
+    const std::uint32_t limit = std::min(
+        segment.written, through >= segment.last() ? segment.messages()
+                                                   : segment.sequences.lower_bound(through.next()));
+    std::uint32_t ordinal = segment.validity.next_valid(segment.sequences.lower_bound(from));
+    if (ordinal >= limit) {
+      if (segment.validity.next_valid(ordinal) < segment.messages()) return {};  // not written yet
+      continue;
+    }
+    SegmentLoad load;
+    load.segment = segment.first;
+    load.messages = segment.written;
+    load.records_end = segment.written_end;
+    const std::uint32_t span_end = ordinal + std::min(limit - ordinal, kMaxLoadSpan);
+    while (ordinal < span_end && load.ranges.size() < kMaxLoadRanges &&
+           (load.ranges.empty() || load.body_bytes < max_bytes)) {
+      const std::uint32_t run_end = std::min(span_end, segment.validity.valid_end(ordinal));
+      std::uint32_t end = ordinal;
+      do {
+        load.body_bytes += segment.sizes.at(end++);
+      } while (end < run_end && load.body_bytes < max_bytes);
+      load.ranges.emplace_back(ordinal, end);
+      ordinal = segment.validity.next_valid(end);
+    }
+    load.last = segment.sequences.at(load.ranges.back().second - 1);
+    return load;
+  }
+  return {};
+}
+
+std::optional<Sequence> SegmentTable::next_valid(Sequence from) const {
+  auto at = std::upper_bound(segments_.begin(), segments_.end(), from,
+                             [](Sequence s, const auto& segment) { return s < segment->first; });
+  if (at != segments_.begin()) --at;
+  for (; at != segments_.end(); ++at) {
+    const Segment& segment = **at;
+    const std::uint32_t ordinal = segment.validity.next_valid(segment.sequences.lower_bound(from));
+    if (ordinal < segment.messages()) return segment.sequences.at(ordinal);
+  }
+  return {};
+}
+
+std::uint64_t SegmentTable::messages() const {
+  std::uint64_t sum = 0;
+  for (const auto& segment : segments_) sum += segment->validity.valid();
+  return sum;
+}
+
+std::uint64_t SegmentTable::body_bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& segment : segments_) sum += segment->valid_body_bytes;
+  return sum;
+}
+
+std::uint64_t SegmentTable::disk_bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& segment : segments_) sum += segment->disk_bytes();
+  return sum;
+}
+
+std::uint64_t SegmentTable::total_messages() const {
+  std::uint64_t sum = 0;
+  for (const auto& segment : segments_) sum += segment->messages();
+  return sum;
+}
+
+std::size_t SegmentTable::memory_bytes() const {
+  std::size_t bytes = sizeof(*this) + segments_.capacity() * sizeof(segments_[0]);
+  for (const auto& segment : segments_) bytes += segment->memory_bytes();
+  return bytes;
+}
+
+}  // namespace segue::storage

@@ -1,0 +1,148 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "common/ids.h"
+#include "common/message_batch.h"
+#include "storage/segment_format.h"
+#include "storage/segment_sequences.h"
+#include "storage/segment_sizes.h"
+#include "storage/segment_validity.h"
+
+namespace segue::storage {
+
+enum class SegmentState {
+  kActive,  // the queue's newest; takes messages
+  kFull,    // complete, its footer not written yet
+  kSealed,  // complete, with its footer
+};
+
+/// What the table knows of one segment. Messages are named by their ordinal in it.
+struct Segment {
+  Sequence first;  // names the files
+  SegmentState state = SegmentState::kActive;
+  std::uint64_t data_bytes = SegmentHeader::kSize;  // of .data, its header and footer included
+  std::uint64_t body_bytes = 0;
+  std::uint64_t valid_body_bytes = 0;
+  SegmentSequences sequences;
+  SegmentValidity validity;
+  SegmentSizes sizes;
+  // What is in the files, from the first message on: the rest is still on its way.
+  std::uint32_t written = 0;
+  std::uint64_t written_end = SegmentHeader::kSize;
+  // Since the last checkpoint: whether anything changed, and which flags.
+  bool changed = true;
+  std::uint32_t dirty_first = 0;
+  std::uint32_t dirty_end = 0;
+
+  std::uint32_t messages() const { return sequences.count(); }
+  Sequence last() const { return sequences.last(); }
+  std::uint64_t disk_bytes() const { return data_bytes + IndexEntry::place(messages()); }
+  /// Adds a message that was just found in the index.
+  void append_recovered(Sequence sequence, const IndexEntry& entry);
+  void mark_dirty(std::uint32_t first_ordinal, std::uint32_t end_ordinal);
+  std::size_t memory_bytes() const;
+};
+
+/// A part of a store: messages for one segment.
+struct SegmentWrite {
+  Sequence segment;
+  std::uint32_t first_ordinal = 0;  // 0: the segment's files are to be made
+  std::uint64_t data_offset = 0;    // of the first record
+  std::uint32_t messages = 0;
+  std::vector<MessageRun> runs;
+};
+
+/// Where a queue's segments end; rollback() goes back there.
+struct SegmentPosition {
+  Sequence last;  // highest sequence stored; 0: none
+  std::optional<Sequence> segment;
+  SegmentState state = SegmentState::kActive;
+  std::uint64_t data_bytes = 0;
+};
+
+/// Messages of one segment to be read.
+struct SegmentLoad {
+  Sequence segment;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges;  // ordinals [first, end)
+  std::uint64_t body_bytes = 0;
+  std::uint32_t messages = 0;     // that the segment has in its files
+  std::uint64_t records_end = 0;  // where they end
+  Sequence last;                  // the highest sequence in `ranges`
+};
+
+/// The segments of one queue in order, and which of their messages are valid: the truth while the
+/// node runs; the files follow it. Pure state: no I/O. Lives on the reactor's thread.
+class SegmentTable {
+ public:
+  /// Takes messages in; sequences above all stored. Says what is to be written where. Begins a
+  /// segment when the active one would grow beyond `segment_bytes`.
+  std::vector<SegmentWrite> append(const std::vector<MessageRun>& runs,
+                                   std::uint64_t segment_bytes);
+  SegmentPosition end() const;
+  /// Forgets what was appended after `position`. Returns the segments that are gone.
+  std::vector<Sequence> rollback(const SegmentPosition& position);
+  /// A write of append() is in the files now.
+  void set_written(Sequence segment, std::uint32_t messages, std::uint64_t records_end);
+
+  /// A checkpoint gave the full segment its footer.
+  void set_sealed(Sequence segment);
+  /// A checkpoint did not come to write these flags of a segment.
+  void mark_changed(Sequence segment, std::uint32_t first_ordinal, std::uint32_t end_ordinal);
+
+  /// Marks messages as gone. Returns the segments that have no valid message left and are gone,
+  /// too.
+  std::vector<Sequence> settle(Sequence first, Sequence last);
+  /// Also the active segment goes if it has no valid message.
+  std::vector<Sequence> drop_empty();
+
+  /// What to read for valid, written messages of [from, through]: of one segment, about
+  /// `max_bytes`.
+  std::optional<SegmentLoad> plan_load(Sequence from, Sequence through,
+                                       std::size_t max_bytes) const;
+  /// The first valid message at or above `from`.
+  std::optional<Sequence> next_valid(Sequence from) const;
+  /// Calls `body(first, count)` for the runs of [first, first + count), all stored, that are valid.
+  template <typename Body>
+  void for_valid(Sequence first, std::uint32_t count, Body body) const {
+    const Segment* segment = find(first);
+    if (segment == nullptr || segment->last() < first) return;
+    const std::uint32_t base = segment->sequences.lower_bound(first);
+    const std::uint32_t end = std::min(base + count, segment->messages());
+    for (std::uint32_t at = segment->validity.next_valid(base); at < end;
+         at = segment->validity.next_valid(at)) {
+      const std::uint32_t run_end = std::min(end, segment->validity.valid_end(at));
+      body(first.next(at - base), run_end - at);
+      at = run_end;
+    }
+  }
+
+  bool empty() const { return segments_.empty(); }
+  bool has(Sequence segment) const;
+  std::uint64_t messages() const;
+  std::uint64_t body_bytes() const;
+  std::uint64_t disk_bytes() const;
+  std::uint64_t total_messages() const;
+  std::size_t memory_bytes() const;
+  const std::vector<std::unique_ptr<Segment>>& segments() const { return segments_; }
+  /// Adds a segment found by recovery; in order.
+  void add_recovered(std::unique_ptr<Segment> segment) { segments_.push_back(std::move(segment)); }
+
+ private:
+  /// The segment whose range `sequence` would fall in: the last that begins at or below it.
+  Segment* find(Sequence sequence) const;
+  Segment* find_exact(Sequence segment) const;
+  Segment& begin_segment(Sequence first);
+  /// Takes as many of the run's messages as the segment has room for.
+  static std::uint32_t take(Segment& segment, const MessageRun& run, std::uint64_t segment_bytes);
+  template <typename Gone>
+  std::vector<Sequence> erase_if(Gone gone);
+
+  std::vector<std::unique_ptr<Segment>> segments_;  // by first sequence
+};
+
+}  // namespace segue::storage
