@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
-#include <regex>
+#include <map>
+#include <optional>
+#include <set>
 #include <sstream>
 
 #include "tests/common/config_text.h"
@@ -97,33 +100,51 @@ struct ExampleKey {
   bool commented_out = false;
 };
 
-/// Reads the example as people do: "section:" lines, comments, "key: value" lines, also "- key:
-/// value" and
-/// "# key: value". The first of a path counts.
+/// A line of the example that has a key: "key: value", "- key: value", "# key: value" or
+/// "section:".
+struct KeyLine {
+  std::string name;
+  std::string value;
+  bool commented_out = false;
+  bool indented = false;
+};
+
+std::optional<KeyLine> parse_key_line(std::string_view line) {
+  KeyLine key;
+  key.indented = line.starts_with(' ');
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  key.commented_out = line.starts_with("# ");
+  if (key.commented_out) line.remove_prefix(std::min(line.find_first_not_of("# "), line.size()));
+  if (line.starts_with("- ")) line.remove_prefix(2);
+  const std::size_t end = line.find_first_not_of("abcdefghijklmnopqrstuvwxyz_");
+  if (end == 0 || end == std::string_view::npos || line[end] != ':') return std::nullopt;
+  key.name = line.substr(0, end);
+  line.remove_prefix(end + 1);
+  if (line.starts_with(' ')) key.value = line.substr(line.find_first_not_of(' '));
+  return key;
+}
+
+/// The keys of the example by path, each with the comment above it; the first of a path counts.
 std::map<std::string, ExampleKey> read_example_keys(const std::string& text) {
-  static const std::regex kKey(R"(^( *)(?:# *)?(- )?([a-z_]+):(?: +([^ ].*))?$)");
   std::map<std::string, ExampleKey> keys;
   std::istringstream lines(text);
   std::string section;
   std::string comment;
   for (std::string line; std::getline(lines, line);) {
-    std::smatch match;
-    const std::size_t start = line.find_first_not_of("# ");
-    const bool commented_out = line.find('#') < start;
-    const bool is_key = std::regex_match(line, match, kKey) &&
-                        (!commented_out || match[4].matched || match[3] == "durability");
-    if (is_key && !match[4].matched) {
-      section = match[3].str() + (match[3] == "routers" || match[3] == "nodes" ? "[]" : "");
+    const std::optional<KeyLine> key = parse_key_line(line);
+    if (line.empty()) {
       comment.clear();
-    } else if (is_key) {
-      const bool top = match[1].length() == 0 && !commented_out;
-      const std::string path = top ? match[3].str() : section + "." + match[3].str();
-      keys.emplace(path, ExampleKey{match[4], comment, commented_out});
-      comment.clear();
-    } else if (start == std::string::npos) {
-      if (line.empty()) comment.clear();
-    } else {
+    } else if (!key) {
+      const std::size_t start = std::min(line.find_first_not_of("# "), line.size());
       comment += (comment.empty() ? "" : " ") + line.substr(start);
+    } else if (key->value.empty()) {
+      section = key->name + (key->name == "routers" || key->name == "nodes" ? "[]" : "");
+      comment.clear();
+    } else {
+      const bool top = !key->indented && !key->commented_out;
+      keys.emplace(top ? key->name : section + "." + key->name,
+                   ExampleKey{key->value, comment, key->commented_out});
+      comment.clear();
     }
   }
   return keys;

@@ -1,0 +1,215 @@
+#include "node/catalog_checks.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "common/catalog_state.h"
+#include "common/utf8.h"
+
+namespace segue::node {
+namespace {
+
+Status refused(std::string text) {
+  return Status(Code::kPreconditionFailed, std::move(text));
+}
+
+std::string exchange_types() {
+  std::string list;
+  for (const std::string_view type : kExchangeTypes) {
+    if (!list.empty()) list += ", ";
+    list += type;
+  }
+  return list;
+}
+
+std::size_t bytes_of(const Arguments& arguments) {
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : arguments) bytes += name.size() + value.ByteSizeLong();
+  return bytes;
+}
+
+Status check_argument_bytes(const std::string& object, const Arguments& arguments) {
+  const std::size_t bytes = bytes_of(arguments);
+  if (bytes <= kMaxArgumentBytes) return {};
+  return refused("the arguments of " + object + " have " + std::to_string(bytes) +
+                 " bytes; at most " + std::to_string(kMaxArgumentBytes) + " are taken");
+}
+
+Status check_durability(const std::string& object, const v1::FieldValue& value) {
+  if (value.kind_case() == v1::FieldValue::kStringValue && value.string_value() == "sync") {
+    return {};
+  }
+  if (value.kind_case() == v1::FieldValue::kIntValue && value.int_value() >= 1 &&
+      value.int_value() <= kMaxDurabilityIntervalMs) {
+    return {};
+  }
+  return refused("argument 'x-durability' of " + object + " is " + describe(value) +
+                 "; it must be 'sync' or a whole number of milliseconds between 1 and " +
+                 std::to_string(kMaxDurabilityIntervalMs));
+}
+
+std::string boolean(bool value) {
+  return value ? "true" : "false";
+}
+
+/// Compares attributes one after the other and remembers the first difference.
+class Comparison {
+ public:
+  explicit Comparison(std::string object) : object_(std::move(object)) {}
+
+  void add(const char* argument, bool current, bool wanted) {
+    if (current != wanted) differs(argument, boolean(current), boolean(wanted));
+  }
+  void add(const char* argument, const std::string& current, const std::string& wanted) {
+    if (current != wanted) differs(argument, quoted_name(current), quoted_name(wanted));
+  }
+  void add(const Arguments& current, const Arguments& wanted) {
+    if (canonical_arguments(current) == canonical_arguments(wanted)) return;
+    const std::map<std::string, v1::FieldValue> has(current.begin(), current.end());
+    const std::map<std::string, v1::FieldValue> wants(wanted.begin(), wanted.end());
+    for (const auto& [name, value] : wants) {
+      const auto found = has.find(name);
+      const std::string is = found == has.end() ? "not set" : describe(found->second);
+      if (is != describe(value)) return differs(name.c_str(), is, describe(value));
+    }
+    for (const auto& [name, value] : has) {
+      if (!wants.contains(name)) return differs(name.c_str(), describe(value), "not set");
+    }
+    differs("arguments", "the ones it was declared with", "others");
+  }
+  Status result() const { return result_; }
+
+ private:
+  void differs(const char* argument, const std::string& current, const std::string& wanted) {
+    if (!result_.is_ok()) return;
+    result_ =
+        refused(object_ + " exists and differs in " + quoted_name(argument) + ": wanted " + wanted +
+                ", current value is " + current + "; declare it as it is, or delete it first");
+  }
+
+  std::string object_;
+  Status result_;
+};
+
+}  // namespace
+
+std::string quoted_name(std::string_view name) {
+  constexpr std::size_t kMostShown = 300;
+  std::string text = "'";
+  std::string_view rest = name.substr(0, kMostShown);
+  while (!rest.empty()) {
+    const Utf8Character character = next_utf8(rest);
+    if (character.valid && is_printable(character.code_point)) {
+      text += rest.substr(0, character.size);
+    } else {
+      for (std::size_t i = 0; i < character.size; ++i) {
+        char escaped[8];
+        std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned char>(rest[i]));
+        text += escaped;
+      }
+    }
+    rest.remove_prefix(character.size);
+  }
+  if (name.size() > kMostShown) text += "...";
+  return text + "'";
+}
+
+std::string describe(const v1::FieldValue& value) {
+  switch (value.kind_case()) {
+    case v1::FieldValue::kBoolValue:
+      return boolean(value.bool_value());
+    case v1::FieldValue::kIntValue:
+      return std::to_string(value.int_value());
+    case v1::FieldValue::kDoubleValue:
+      return std::to_string(value.double_value());
+    case v1::FieldValue::kStringValue:
+      return quoted_name(value.string_value());
+    case v1::FieldValue::kBytesValue:
+      return std::to_string(value.bytes_value().size()) + " bytes";
+    case v1::FieldValue::kTimestampMs:
+      return "the time " + std::to_string(value.timestamp_ms());
+    case v1::FieldValue::kTableValue:
+      return "a table";
+    case v1::FieldValue::kArrayValue:
+      return "an array";
+    case v1::FieldValue::KIND_NOT_SET:
+      break;
+  }
+  return "none";
+}
+
+Status check_name(std::string_view what, const std::string& name) {
+  const std::string object = std::string(what) + " name";
+  if (name.empty()) return refused("the " + object + " is empty");
+  if (name.size() > kMaxNameBytes) {
+    return refused("the " + object + " " + quoted_name(name) + " has " +
+                   std::to_string(name.size()) + " bytes; at most 255 are taken");
+  }
+  if (!is_utf8(name)) return refused("the " + object + " " + quoted_name(name) + " is not UTF-8");
+  return {};
+}
+
+Status check_exchange(const v1::ExchangeDefinition& exchange) {
+  SEGUE_RETURN_IF_ERROR(check_name("exchange", exchange.name()));
+  const std::string object = "exchange " + quoted_name(exchange.name());
+  if (std::find(std::begin(kExchangeTypes), std::end(kExchangeTypes), exchange.type()) ==
+      std::end(kExchangeTypes)) {
+    return refused(object + ": there is no exchange type " + quoted_name(exchange.type()) +
+                   "; there are " + exchange_types());
+  }
+  SEGUE_RETURN_IF_ERROR(check_argument_bytes(object, exchange.arguments()));
+  if (!exchange.arguments().empty()) {
+    return refused(object + ": the argument " + quoted_name(exchange.arguments().begin()->first) +
+                   " is not known; exchanges take none");
+  }
+  return {};
+}
+
+Status check_queue(const v1::QueueDefinition& queue) {
+  SEGUE_RETURN_IF_ERROR(check_name("queue", queue.name()));
+  const std::string object = "queue " + quoted_name(queue.name());
+  SEGUE_RETURN_IF_ERROR(check_argument_bytes(object, queue.arguments()));
+  for (const auto& [name, value] : queue.arguments()) {
+    if (name != "x-durability") {
+      return refused(object + ": the argument " + quoted_name(name) +
+                     " is not known; there is x-durability");
+    }
+    SEGUE_RETURN_IF_ERROR(check_durability(object, value));
+  }
+  return {};
+}
+
+Status check_binding(const v1::BindingDefinition& binding) {
+  const std::string object = "the binding of queue " + quoted_name(binding.queue()) +
+                             " to exchange " + quoted_name(binding.exchange());
+  if (binding.routing_key().size() > kMaxNameBytes) {
+    return refused(object + " has a routing key of " +
+                   std::to_string(binding.routing_key().size()) + " bytes; at most 255 are taken");
+  }
+  if (!is_utf8(binding.routing_key())) {
+    return refused(object + " has a routing key that is not UTF-8");
+  }
+  return check_argument_bytes(object, binding.arguments());
+}
+
+Status check_same(const v1::ExchangeDefinition& current, const v1::ExchangeDefinition& wanted) {
+  Comparison comparison("exchange " + quoted_name(current.name()));
+  comparison.add("type", current.type(), wanted.type());
+  comparison.add("durable", current.durable(), wanted.durable());
+  comparison.add("auto_delete", current.auto_delete(), wanted.auto_delete());
+  comparison.add("internal", current.internal(), wanted.internal());
+  comparison.add(current.arguments(), wanted.arguments());
+  return comparison.result();
+}
+
+Status check_same(const v1::QueueDefinition& current, const v1::QueueDefinition& wanted) {
+  Comparison comparison("queue " + quoted_name(current.name()));
+  comparison.add("durable", current.durable(), wanted.durable());
+  comparison.add("exclusive", current.exclusive(), wanted.exclusive());
+  comparison.add("auto_delete", current.auto_delete(), wanted.auto_delete());
+  comparison.add(current.arguments(), wanted.arguments());
+  return comparison.result();
+}
+
+}  // namespace segue::node

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/status.h"
+#include "segue/v1/catalog.pb.h"
+
+namespace segue::node {
+
+// What names, arguments and attributes must look like, whatever else exists. Messages say which
+// field is wrong, what it is and what it may be.
+
+/// Most bytes of a name or a routing key.
+inline constexpr std::size_t kMaxNameBytes = 255;
+/// Most bytes of the arguments of one object.
+inline constexpr std::size_t kMaxArgumentBytes = 64 * 1024;
+/// The longest interval between syncs that a queue may ask for.
+inline constexpr std::int64_t kMaxDurabilityIntervalMs = 60'000;
+
+using Arguments = google::protobuf::Map<std::string, v1::FieldValue>;
+
+/// 1 to 255 bytes of UTF-8; `what` is "queue" or "exchange". PRECONDITION_FAILED.
+Status check_name(std::string_view what, const std::string& name);
+/// Type and arguments. PRECONDITION_FAILED.
+Status check_exchange(const v1::ExchangeDefinition& exchange);
+/// Arguments. PRECONDITION_FAILED.
+Status check_queue(const v1::QueueDefinition& queue);
+/// Routing key and arguments. PRECONDITION_FAILED.
+Status check_binding(const v1::BindingDefinition& binding);
+
+/// Whether what exists is what is wanted; if not, PRECONDITION_FAILED naming the first argument
+/// that differs, the wanted and the current value.
+Status check_same(const v1::ExchangeDefinition& current, const v1::ExchangeDefinition& wanted);
+Status check_same(const v1::QueueDefinition& current, const v1::QueueDefinition& wanted);
+
+/// A value as people read it: 12, 'text', true, none.
+std::string describe(const v1::FieldValue& value);
+/// A name in a message: in quotes, without what would upset a terminal, cut when long.
+std::string quoted_name(std::string_view name);
+
+}  // namespace segue::node

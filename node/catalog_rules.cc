@@ -1,0 +1,288 @@
+#include "node/catalog_rules.h"
+
+#include <cstdio>
+#include <set>
+
+#include "common/sharding.h"
+#include "node/catalog_checks.h"
+
+namespace segue::node {
+namespace {
+
+constexpr const char* kDefaultVhost = "/";
+
+Status access_refused(std::string text) {
+  return Status(Code::kAccessRefused, std::move(text));
+}
+Status not_found(std::string text) {
+  return Status(Code::kNotFound, std::move(text));
+}
+
+bool is_reserved(const std::string& name) {
+  return std::string_view(name).starts_with(kReservedNamePrefix);
+}
+
+Status check_vhost(const CatalogState& state, const std::string& vhost) {
+  if (state.find_exchange(vhost, "") != nullptr) return {};
+  return not_found("there is no virtual host " + quoted_name(vhost));
+}
+
+Status not_the_default_exchange(const std::string& name) {
+  if (!name.empty()) return {};
+  return access_refused(
+      "the default exchange cannot be declared, deleted or bound: every queue is bound to it by "
+      "its "
+      "name");
+}
+
+Status not_reserved(const std::string& name) {
+  if (!is_reserved(name)) return {};
+  return access_refused("exchange " + quoted_name(name) +
+                        ": names that begin with 'amq.' are the broker's own");
+}
+
+bool is_nobody(const v1::SessionOwner& asker) {
+  return asker.router_id().empty() && asker.router_incarnation() == 0 && asker.session_id() == 0;
+}
+
+bool is_same_session(const v1::SessionOwner& a, const v1::SessionOwner& b) {
+  return a.router_id() == b.router_id() && a.router_incarnation() == b.router_incarnation() &&
+         a.session_id() == b.session_id();
+}
+
+/// Exclusive queues are for their session, and for the cluster itself.
+Status check_owner(const v1::QueueDefinition& queue, const v1::SessionOwner& asker) {
+  if (!queue.exclusive() || is_nobody(asker) || is_same_session(queue.owner(), asker)) return {};
+  return Status(Code::kResourceLocked, "queue " + quoted_name(queue.name()) +
+                                           " is exclusive to another session; use another name, or "
+                                           "wait until that session ends");
+}
+
+const v1::ExchangeDefinition* exchange_of(const CatalogState& state, const std::string& vhost,
+                                          const std::string& name, Status& status) {
+  const v1::ExchangeDefinition* exchange = state.find_exchange(vhost, name);
+  if (exchange == nullptr) {
+    status = not_found("there is no exchange " + quoted_name(name) + "; declare it first");
+  }
+  return exchange;
+}
+
+void delete_exchange_key(const v1::ExchangeDefinition& exchange,
+                         std::vector<v1::CatalogChange>& changes) {
+  v1::ExchangeKey* key = changes.emplace_back().mutable_exchange_deleted();
+  key->set_vhost(exchange.vhost());
+  key->set_name(exchange.name());
+}
+
+/// Exchanges among `names` that are auto-delete and have no binding left once `gone` are.
+void delete_bare_exchanges(const CatalogState& state, const std::string& vhost,
+                           const std::set<std::string>& names, const std::set<std::uint64_t>& gone,
+                           std::vector<v1::CatalogChange>& changes) {
+  for (const std::string& name : names) {
+    const v1::ExchangeDefinition* exchange = state.find_exchange(vhost, name);
+    if (exchange == nullptr || !exchange->auto_delete()) continue;
+    bool bare = true;
+    for (const std::uint64_t number : state.bindings_from(vhost, name)) {
+      bare = bare && gone.contains(number);
+    }
+    if (bare) delete_exchange_key(*exchange, changes);
+  }
+}
+
+void declare_exchange(const CatalogState& state, const v1::DeclareExchangeOp& operation,
+                      CatalogDecision& decision) {
+  v1::ExchangeDefinition wanted = operation.exchange();
+  if (wanted.vhost().empty()) wanted.set_vhost(kDefaultVhost);
+  decision.entity = wanted.name();
+  Status& status = decision.status;
+  if (!(status = not_the_default_exchange(wanted.name())).is_ok()) return;
+  if (!(status = check_vhost(state, wanted.vhost())).is_ok()) return;
+  if (operation.passive()) {
+    exchange_of(state, wanted.vhost(), wanted.name(), status);
+    return;
+  }
+  if (!(status = not_reserved(wanted.name())).is_ok()) return;
+  if (!(status = check_exchange(wanted)).is_ok()) return;
+  if (const v1::ExchangeDefinition* current = state.find_exchange(wanted.vhost(), wanted.name())) {
+    status = check_same(*current, wanted);
+    return;
+  }
+  decision.created = true;
+  *decision.changes.emplace_back().mutable_exchange_created() = std::move(wanted);
+}
+
+void delete_exchange(const CatalogState& state, const v1::DeleteExchangeOp& operation,
+                     CatalogDecision& decision) {
+  const std::string vhost = operation.vhost().empty() ? kDefaultVhost : operation.vhost();
+  decision.entity = operation.name();
+  Status& status = decision.status;
+  if (!(status = not_the_default_exchange(operation.name())).is_ok()) return;
+  if (!(status = not_reserved(operation.name())).is_ok()) return;
+  const v1::ExchangeDefinition* exchange = state.find_exchange(vhost, operation.name());
+  if (exchange == nullptr) return;
+  const std::vector<std::uint64_t> bindings = state.bindings_from(vhost, operation.name());
+  if (operation.if_unused() && !bindings.empty()) {
+    status = Status(Code::kPreconditionFailed, "exchange " + quoted_name(operation.name()) +
+                                                   " is in use: it has " +
+                                                   std::to_string(bindings.size()) + " bindings");
+    return;
+  }
+  for (const std::uint64_t number : bindings) {
+    decision.changes.emplace_back().set_binding_deleted(number);
+  }
+  delete_exchange_key(*exchange, decision.changes);
+}
+
+void delete_queue(const CatalogState& state, const v1::DeleteQueueOp& operation,
+                  const v1::SessionOwner& asker, CatalogDecision& decision) {
+  const std::string vhost = operation.vhost().empty() ? kDefaultVhost : operation.vhost();
+  decision.entity = operation.name();
+  const v1::QueueDefinition* queue = state.find_queue(vhost, operation.name());
+  if (queue == nullptr || (operation.id() != 0 && queue->id() != operation.id())) return;
+  if (!(decision.status = check_owner(*queue, asker)).is_ok()) return;
+  decision.queue = *queue;
+  decision.changes = CatalogRules::deletion(state, *queue);
+}
+
+void bind(const CatalogState& state, v1::BindingDefinition binding, const v1::SessionOwner& asker,
+          CatalogDecision& decision) {
+  if (binding.vhost().empty()) binding.set_vhost(kDefaultVhost);
+  decision.entity = binding.exchange();
+  Status& status = decision.status;
+  if (!(status = not_the_default_exchange(binding.exchange())).is_ok()) return;
+  if (exchange_of(state, binding.vhost(), binding.exchange(), status) == nullptr) return;
+  decision.entity = binding.queue();
+  const v1::QueueDefinition* queue = state.find_queue(binding.vhost(), binding.queue());
+  if (queue == nullptr) {
+    status = not_found("there is no queue " + quoted_name(binding.queue()) + "; declare it first");
+    return;
+  }
+  if (!(status = check_owner(*queue, asker)).is_ok()) return;
+  if (!(status = check_binding(binding)).is_ok()) return;
+  if (state.find_binding(binding) != nullptr) return;
+  decision.created = true;
+  binding.set_number(state.next_binding_number());
+  *decision.changes.emplace_back().mutable_binding_created() = std::move(binding);
+}
+
+void unbind(const CatalogState& state, v1::BindingDefinition like, const v1::SessionOwner& asker,
+            CatalogDecision& decision) {
+  if (like.vhost().empty()) like.set_vhost(kDefaultVhost);
+  decision.entity = like.queue();
+  Status& status = decision.status;
+  if (!(status = not_the_default_exchange(like.exchange())).is_ok()) return;
+  const v1::QueueDefinition* queue = state.find_queue(like.vhost(), like.queue());
+  if (queue != nullptr && !(status = check_owner(*queue, asker)).is_ok()) return;
+  const v1::BindingDefinition* binding = state.find_binding(like);
+  if (binding == nullptr) return;
+  decision.changes.emplace_back().set_binding_deleted(binding->number());
+  delete_bare_exchanges(state, like.vhost(), {like.exchange()}, {binding->number()},
+                        decision.changes);
+}
+
+}  // namespace
+
+CatalogDecision CatalogRules::decide(const CatalogState& state,
+                                     const v1::CatalogOperation& operation) {
+  CatalogDecision decision;
+  switch (operation.kind_case()) {
+    case v1::CatalogOperation::kDeclareExchange:
+      declare_exchange(state, operation.declare_exchange(), decision);
+      break;
+    case v1::CatalogOperation::kDeleteExchange:
+      delete_exchange(state, operation.delete_exchange(), decision);
+      break;
+    case v1::CatalogOperation::kDeclareQueue:
+      declare_queue(state, operation.declare_queue(), operation.asker(), decision);
+      break;
+    case v1::CatalogOperation::kDeleteQueue:
+      delete_queue(state, operation.delete_queue(), operation.asker(), decision);
+      break;
+    case v1::CatalogOperation::kBind:
+      bind(state, operation.bind(), operation.asker(), decision);
+      break;
+    case v1::CatalogOperation::kUnbind:
+      unbind(state, operation.unbind(), operation.asker(), decision);
+      break;
+    case v1::CatalogOperation::KIND_NOT_SET:
+      decision.status = Status(Code::kNotImplemented,
+                               "this node does not know the operation; it is of another version");
+      break;
+  }
+  return decision;
+}
+
+void CatalogRules::declare_queue(const CatalogState& state, const v1::DeclareQueueOp& operation,
+                                 const v1::SessionOwner& asker, CatalogDecision& decision) {
+  v1::QueueDefinition wanted = operation.queue();
+  if (wanted.vhost().empty()) wanted.set_vhost(kDefaultVhost);
+  decision.entity = wanted.name();
+  Status& status = decision.status;
+  if (!(status = check_vhost(state, wanted.vhost())).is_ok()) return;
+  const v1::QueueDefinition* current = state.find_queue(wanted.vhost(), wanted.name());
+  if (current != nullptr && !(status = check_owner(*current, asker)).is_ok()) return;
+  if (operation.passive()) {
+    if (current == nullptr) {
+      status = not_found("there is no queue " + quoted_name(wanted.name()));
+      return;
+    }
+    decision.queue = *current;
+    return;
+  }
+  if (wanted.name().empty()) {
+    wanted.set_name(new_queue_name(state, wanted.vhost()));
+    decision.entity = wanted.name();
+  } else if (current == nullptr && is_reserved(wanted.name())) {
+    status = access_refused("queue " + quoted_name(wanted.name()) +
+                            ": names that begin with 'amq.' are the broker's own");
+    return;
+  }
+  if (!(status = check_queue(wanted)).is_ok()) return;
+  if (current != nullptr) {
+    status = check_same(*current, wanted);
+    if (status.is_ok()) decision.queue = *current;
+    return;
+  }
+  if (state.queue_count() >= max_queues_) {
+    status = Status(Code::kResourceError, "the cluster has " + std::to_string(max_queues_) +
+                                              " queues, the most that a catalog takes; delete "
+                                              "some first");
+    return;
+  }
+  wanted.set_id(state.next_queue_id());
+  wanted.set_shard(
+      shard_of(wanted.vhost(), wanted.name(), static_cast<std::uint16_t>(state.shard_count()))
+          .value);
+  wanted.clear_owner();
+  if (wanted.exclusive()) *wanted.mutable_owner() = asker;
+  decision.created = true;
+  decision.queue = wanted;
+  *decision.changes.emplace_back().mutable_queue_created() = std::move(wanted);
+}
+
+std::vector<v1::CatalogChange> CatalogRules::deletion(const CatalogState& state,
+                                                      const v1::QueueDefinition& queue) {
+  std::vector<v1::CatalogChange> changes;
+  std::set<std::string> exchanges;
+  std::set<std::uint64_t> gone;
+  for (const std::uint64_t number : state.bindings_to(queue.vhost(), queue.name())) {
+    exchanges.insert(state.find_binding(number)->exchange());
+    gone.insert(number);
+    changes.emplace_back().set_binding_deleted(number);
+  }
+  changes.emplace_back().set_queue_deleted(queue.id());
+  delete_bare_exchanges(state, queue.vhost(), exchanges, gone, changes);
+  return changes;
+}
+
+std::string CatalogRules::new_queue_name(const CatalogState& state, const std::string& vhost) {
+  for (;;) {
+    const unsigned long long high = random_.next_u64();
+    const unsigned long long low = random_.next_u64();
+    char name[48];
+    std::snprintf(name, sizeof name, "amq.gen-%016llx%016llx", high, low);
+    if (state.find_queue(vhost, name) == nullptr) return name;
+  }
+}
+
+}  // namespace segue::node

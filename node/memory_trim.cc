@@ -1,0 +1,32 @@
+#include "node/memory_trim.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+
+namespace segue::node {
+namespace {
+
+constexpr int kMappedBytes = 4 << 20;  // larger buffers are mapped, and unmapped when freed
+constexpr int kTrimBytes = 32 << 20;   // free memory kept at the heap's end
+constexpr int kArenas = 2;
+constexpr std::uint64_t kWorthTrimming = 64ull << 20;
+constexpr Duration kPause = std::chrono::seconds(5);
+
+}  // namespace
+
+void configure_allocator() {
+  mallopt(M_ARENA_MAX, kArenas);
+  mallopt(M_MMAP_THRESHOLD, kMappedBytes);
+  mallopt(M_TRIM_THRESHOLD, kTrimBytes);
+}
+
+void MemoryTrim::on_tick(TimePoint now, std::uint64_t in_use) {
+  peak_ = std::max(peak_, in_use);
+  if (peak_ - in_use < kWorthTrimming || now - last_ < kPause) return;
+  malloc_trim(kTrimBytes);
+  last_ = now;
+  peak_ = in_use;
+}
+
+}  // namespace segue::node

@@ -1,0 +1,206 @@
+#include "node/node.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "node/reactor.h"
+
+namespace segue::node {
+namespace {
+
+// A frame of a peer has the messages of several publishes; a snapshot of the catalog is larger yet.
+constexpr std::int64_t kMostFrameBytes = 256ll << 20;
+
+QueueHost::Options queue_options(const ClusterConfig& config, const NodeConfig& self) {
+  QueueHost::Options options;
+  options.memory_limit = self.memory_limit;
+  options.free_disk_limit = config.storage.free_disk_limit;
+  options.checkpoint_wal_bytes = config.storage.checkpoint_wal_bytes;
+  options.checkpoint_interval = config.storage.checkpoint_interval;
+  options.durability_sync = config.durability.sync;
+  options.durability_interval_ms = static_cast<std::uint32_t>(config.durability.interval.count());
+  return options;
+}
+
+ZmqSocket::Options socket_options() {
+  ZmqSocket::Options options;
+  options.max_frame_bytes = kMostFrameBytes;
+  return options;
+}
+
+/// The directory of an ipc endpoint is made, so that a fresh machine needs no preparation.
+Status make_socket_directory(const std::string& endpoint) {
+  constexpr std::string_view kIpc = "ipc://";
+  if (!endpoint.starts_with(kIpc) || endpoint.starts_with("ipc://@")) return {};
+  const std::filesystem::path parent =
+      std::filesystem::path(endpoint.substr(kIpc.size())).parent_path();
+  std::error_code error;
+  if (!parent.empty()) std::filesystem::create_directories(parent, error);
+  if (!error) return {};
+  return Status(Code::kIoError, "cannot make the directory " + parent.string() + " for " +
+                                    endpoint + ": " + error.message());
+}
+
+const NodeConfig& leader_of(const ClusterConfig& config) {
+  const NodeConfig* leader = config.find_node(config.catalog_leader);
+  return leader != nullptr ? *leader : config.nodes.front();
+}
+
+}  // namespace
+
+Node::Node(Environment environment)
+    : environment_(std::move(environment)),
+      self_(*environment_.config.find_node(environment_.id)),
+      incarnation_(environment_.random.next_u64()),
+      socket_(environment_.context, ZmqSocket::Kind::kRouter, socket_options()),
+      transport_(socket_),
+      leader_transport_(environment_.context, poller_, leader_of(environment_.config).endpoint,
+                        socket_options()),
+      links_(link_options(), transport_, environment_.log),
+      queues_(queue_options(environment_.config, self_), links_, environment_.log,
+              [this](QueueId queue) {
+                if (catalog_ != nullptr) catalog_->request_delete(queue);
+              }) {}
+
+Node::~Node() {
+  // Threads that may still call back stop before what they call goes.
+  if (opened_.disk != nullptr) opened_.disk->stop();
+}
+
+Status Node::start(StartFailure& failure) {
+  const Status opened = open_disk();
+  failure =
+      opened.code() == Code::kInvalidConfig ? StartFailure::kDataDirectory : StartFailure::kStorage;
+  SEGUE_RETURN_IF_ERROR(opened);
+  const Status loaded = load_catalog();
+  failure =
+      loaded.code() == Code::kInvalidConfig ? StartFailure::kDataDirectory : StartFailure::kStorage;
+  SEGUE_RETURN_IF_ERROR(loaded);
+  failure = StartFailure::kListen;
+  return listen();
+}
+
+Status Node::open_disk() {
+  const ClusterConfig& config = environment_.config;
+  storage::DiskOptions options;
+  options.directory = self_.data_dir;
+  options.cluster = config.cluster;
+  options.node_id = self_.id;
+  options.shard_count = config.shards;
+  options.wal_file_bytes = config.storage.wal_file_bytes;
+  options.segment_bytes = config.storage.segment_bytes;
+  options.wal_reserve_bytes = config.storage.wal_reserve_bytes;
+  options.sync_interval_ms = static_cast<std::uint32_t>(config.durability.interval.count());
+  options.direct_io = config.storage.direct_io;
+  options.queue_name = [this](QueueId queue) {
+    return catalog_ == nullptr ? std::string() : catalog_->queue_name(queue);
+  };
+  options.wakeup = [this] { wakeup_.signal(); };
+  Result<storage::OpenedDisk> opened = storage::open_disk_data_center(
+      environment_.files, std::move(options),
+      [this](storage::DiskDataCenter& disk, const std::vector<storage::RecoveredShard>& shards) {
+        return queues_.restore(disk, shards);
+      },
+      [this](const storage::ReplayedRecord& record) -> Status {
+        if (record.shard != kCatalogShard) return queues_.replay(record);
+        v1::CatalogEntry& entry = replayed_.emplace_back();
+        if (entry.ParseFromArray(record.command.data(), static_cast<int>(record.command.size()))) {
+          return {};
+        }
+        return Status(Code::kCorruption, "entry " + std::to_string(record.index.value) +
+                                             " of the catalog's log cannot be read");
+      });
+  if (!opened.is_ok()) return opened.status();
+  opened_ = std::move(opened).value();
+  queues_.start(opened_.log_ends, environment_.clock.now(), environment_.clock.wall_ms());
+  return {};
+}
+
+Status Node::load_catalog() {
+  Result<std::unique_ptr<storage::CatalogDb>> db =
+      storage::CatalogDb::open(self_.data_dir + "/catalog.db");
+  if (!db.is_ok()) return db.status();
+  LogIndex log_end;
+  for (const storage::Committed& end : opened_.log_ends) {
+    if (end.shard == kCatalogShard) log_end = end.up_to;
+  }
+  catalog_ = std::make_unique<NodeCatalog>(
+      catalog_options(),
+      NodeCatalog::Parts{*opened_.disk, queues_, links_, leader_transport_, environment_.clock,
+                         environment_.random, environment_.log});
+  SEGUE_RETURN_IF_ERROR(catalog_->load(std::move(db).value(), replayed_, log_end));
+  replayed_ = {};
+  dispatch_ = std::make_unique<PeerDispatch>(
+      PeerDispatch::Parts{queues_, catalog_->feed(), catalog_->leader(), links_, environment_.clock,
+                          environment_.config.catalog_leader});
+  links_.set_handler(*dispatch_);
+  return {};
+}
+
+Status Node::listen() {
+  SEGUE_RETURN_IF_ERROR(make_socket_directory(self_.listen));
+  SEGUE_RETURN_IF_ERROR(socket_.bind(self_.listen));
+  poller_.add(socket_);
+  poller_.add_fd(wakeup_.fd());
+  poller_.add_fd(environment_.signals.fd());
+  environment_.log.info("node_ready", {{"node", self_.id},
+                                       {"listen", socket_.bound_endpoint()},
+                                       {"data_dir", self_.data_dir},
+                                       {"catalog_leader", catalog_->leads()}});
+  return {};
+}
+
+void Node::run() {
+  Reactor reactor(Reactor::Parts{*opened_.disk, queues_, *catalog_, links_, poller_, wakeup_,
+                                 environment_.signals, environment_.clock, environment_.log},
+                  environment_.config.timeouts.shutdown);
+  reactor.run();
+  socket_.set_linger(std::chrono::milliseconds(200));
+}
+
+v1::PeerHello Node::hello() const {
+  v1::PeerHello hello;
+  hello.set_protocol_version(1);
+  hello.set_cluster(environment_.config.cluster);
+  hello.set_shard_count(environment_.config.shards);
+  hello.set_kind(v1::PEER_KIND_NODE);
+  hello.set_id(self_.id);
+  hello.set_incarnation(incarnation_);
+  return hello;
+}
+
+NodeCatalog::Options Node::catalog_options() const {
+  const ClusterConfig& config = environment_.config;
+  NodeCatalog::Options options;
+  options.node_id = self_.id;
+  options.leader.cluster = config.cluster;
+  options.leader.shard_count = config.shards;
+  for (const NodeConfig& node : config.nodes) options.leader.node_ids.push_back(node.id);
+  options.link.node_id = leader_of(config).id;
+  options.link.endpoint = leader_of(config).endpoint;
+  options.link.hello = hello();
+  options.link.heartbeat = config.timeouts.link_heartbeat;
+  options.link.reconnect_min = config.timeouts.reconnect_min;
+  options.link.reconnect_max = config.timeouts.reconnect_max;
+  return options;
+}
+
+LinkServer::Options Node::link_options() const {
+  const ClusterConfig& config = environment_.config;
+  LinkServer::Options options;
+  options.cluster = config.cluster;
+  options.shard_count = config.shards;
+  options.node_id = self_.id;
+  options.incarnation = incarnation_;
+  options.catalog_leader = leader_of(config).id == self_.id;
+  for (const RouterConfig& router : config.routers) options.router_ids.push_back(router.id);
+  for (const NodeConfig& node : config.nodes) options.node_ids.push_back(node.id);
+  options.heartbeat = config.timeouts.link_heartbeat;
+  options.publish_window_bytes = config.limits.node_publish_window_bytes;
+  options.held_bytes = 2 * config.limits.node_publish_window_bytes;
+  return options;
+}
+
+}  // namespace segue::node

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "common/status.h"
+#include "segue/v1/types.pb.h"
+
+namespace segue::node {
+
+/// A failed Status as peers get it. What is a matter of this process alone (I/O, no space) becomes
+/// a code that the wire has.
+inline v1::Error status_error(const Status& status, std::string entity = {}) {
+  Code code = status.code();
+  if (code == Code::kNoSpace) code = Code::kResourceError;
+  if (code >= Code::kIoError) code = Code::kInternalError;
+  v1::Error error;
+  error.set_code(static_cast<std::uint32_t>(code));
+  error.set_name(std::string(code_name(code)));
+  error.set_entity(std::move(entity));
+  error.set_text(status.message());
+  return error;
+}
+
+}  // namespace segue::node
