@@ -1,5 +1,6 @@
 #include "cli/json_output.h"
 
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <utility>
@@ -117,6 +118,15 @@ JsonWriter& JsonWriter::value(double number, int decimals) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", decimals, number);
   return raw(text);
+}
+
+JsonWriter& JsonWriter::exact(double number) {
+  if (!std::isfinite(number)) return null();
+  char text[64];
+  const auto end = std::to_chars(text, text + sizeof text, number).ptr;
+  std::string out(text, end);
+  if (out.find_first_of(".e") == std::string::npos) out += ".0";
+  return raw(out);
 }
 
 JsonWriter& JsonWriter::null() {

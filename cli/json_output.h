@@ -32,6 +32,8 @@ class JsonWriter {
   JsonWriter& value(std::int32_t number) { return value(std::int64_t{number}); }
   /// Rounded to `decimals`; null when it is not finite.
   JsonWriter& value(double number, int decimals = 3);
+  /// As short as reads back as the same number, and never without a point or an exponent.
+  JsonWriter& exact(double number);
   JsonWriter& null();
   /// A JSON text as it is.
   JsonWriter& raw(std::string_view json);

@@ -37,11 +37,13 @@ Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t min, std
 }
 
 void OptionTable::flag(bool& target, Option option) {
-  entries_.push_back({.option = std::move(option), .setter = {}, .flag = &target, .words = {}});
+  entries_.push_back(
+      {.option = std::move(option), .setter = {}, .flag = &target, .words = {}, .alias = {}});
 }
 
 void OptionTable::custom(Option option, Setter setter) {
-  entries_.push_back({.option = std::move(option), .setter = std::move(setter), .words = {}});
+  entries_.push_back(
+      {.option = std::move(option), .setter = std::move(setter), .words = {}, .alias = {}});
 }
 
 void OptionTable::text(std::string& target, Option option) {
@@ -121,6 +123,14 @@ void OptionTable::choice(std::string& target, Option option, std::vector<std::st
   entries_.back().words = std::move(words);
 }
 
+void OptionTable::repeatable(std::string_view name) {
+  find(name)->repeatable = true;
+}
+
+void OptionTable::alias(std::string_view name, std::string other) {
+  find(name)->alias = std::move(other);
+}
+
 void OptionTable::positional(std::string& target, Positional positional) {
   positionals_.push_back(
       {std::move(positional), [&target](std::string value) { target = std::move(value); }});
@@ -133,7 +143,7 @@ void OptionTable::positional(std::vector<std::string>& rest, Positional position
 
 OptionTable::Entry* OptionTable::find(std::string_view name) {
   for (Entry& entry : entries_) {
-    if (entry.option.name == name) return &entry;
+    if (entry.option.name == name || (!name.empty() && entry.alias == name)) return &entry;
   }
   return nullptr;
 }

@@ -55,6 +55,10 @@ class OptionTable {
   void choice(std::string& target, Option option, std::vector<std::string> words);
   /// Any other kind.
   void custom(Option option, Setter setter);
+  /// The option may be given more than once.
+  void repeatable(std::string_view name);
+  /// Another name for it, which help does not show.
+  void alias(std::string_view name, std::string other);
   /// Where the arguments that are not options go, in this order.
   void positional(std::string& target, Positional positional);
   void positional(std::vector<std::string>& rest, Positional positional);
@@ -88,6 +92,7 @@ class OptionTable {
     bool repeatable = false;
     bool given = false;
     std::vector<std::string> words;
+    std::string alias;
   };
   struct PositionalEntry {
     Positional positional;

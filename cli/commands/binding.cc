@@ -1,0 +1,119 @@
+#include "cli/commands/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/field_values.h"
+#include "cli/json_output.h"
+#include "cli/session.h"
+#include "cli/table_output.h"
+
+namespace segue::cli {
+
+namespace {
+
+constexpr const char* kCreateHelp =
+    "The key's meaning is the exchange's: direct compares it, topic matches words (`*` one word,\n"
+    "`#` any number of them), fanout ignores it. The same binding again changes nothing.\n"
+    "\n"
+    "Examples:\n"
+    "  segue binding create amq.topic orders --key 'order.*.created'\n"
+    "  segue binding create logs archive\n";
+
+// What creating and deleting have in common: which binding.
+class BindingChange : public SessionCommand {
+ protected:
+  void declare_own(OptionTable& options) final {
+    options.positional(binding_.exchange, {"EXCHANGE", "the exchange's name"});
+    options.positional(binding_.queue, {"QUEUE", "the queue's name"});
+    options.text(binding_.routing_key, {"key", 'k', "KEY", "the binding key (empty)"});
+    options.alias("key", "routing-key");
+    options.custom(
+        {"argument", 'a', "NAME=VALUE", "an argument; may be given again"},
+        [this](std::string_view value) { return add_assignment(binding_.arguments, value); });
+    options.repeatable("argument");
+  }
+
+  std::string name() const {
+    return "'" + binding_.exchange + "' to '" + binding_.queue + "' with key '" +
+           binding_.routing_key + "'";
+  }
+
+  client::Binding binding_;
+};
+
+class BindingCreate final : public BindingChange {
+  int run_with(Console& console, client::Connection& connection) override {
+    const auto status = connection.admin().bind(binding_);
+    if (!status) return report(console, "bind " + name(), status.error());
+    console.write("bound " + printable(name()) + "\n");
+    return kExitOk;
+  }
+};
+
+class BindingDelete final : public BindingChange {
+  int run_with(Console& console, client::Connection& connection) override {
+    const auto status = connection.admin().unbind(binding_);
+    if (!status) return report(console, "unbind " + name(), status.error());
+    console.write("unbound " + printable(name()) + "\n");
+    return kExitOk;
+  }
+};
+
+class BindingList final : public SessionCommand {
+ protected:
+  void declare_own(OptionTable& options) override {
+    options.text(exchange_, {"exchange", 'e', "NAME", "only of this exchange"});
+    options.text(queue_, {"queue", 'q', "NAME", "only of this queue"});
+    options.flag(json_, {"json", 0, "", "print a JSON array"});
+  }
+
+  int run_with(Console& console, client::Connection& connection) override {
+    const auto bindings = connection.admin().list_all_bindings(exchange_, queue_);
+    if (!bindings) return report(console, "list the bindings", bindings.error());
+    if (json_) {
+      JsonWriter json;
+      json.begin_array();
+      for (const client::BindingDescription& binding : *bindings) {
+        json.begin_object().field("exchange", binding.exchange).field("queue", binding.queue);
+        json.field("routing_key", binding.routing_key).key("arguments");
+        write_table(json, binding.arguments);
+        json.end_object();
+      }
+      console.write(json.end_array().take() + "\n");
+      return kExitOk;
+    }
+    Table table({{"EXCHANGE"}, {"KEY"}, {"QUEUE"}, {"ARGUMENTS"}});
+    for (const client::BindingDescription& binding : *bindings) {
+      JsonWriter json;
+      if (!binding.arguments.empty()) write_table(json, binding.arguments);
+      table.add({binding.exchange, binding.routing_key, binding.queue, json.take()});
+    }
+    console.write(table.text());
+    return kExitOk;
+  }
+
+ private:
+  std::string exchange_;
+  std::string queue_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+CommandEntry binding_create_command(std::string path) {
+  const bool alias = path == "binding declare";
+  return {std::move(path), alias ? "the same as binding create" : "bind a queue to an exchange",
+          kCreateHelp, [] { return std::make_unique<BindingCreate>(); }};
+}
+
+CommandEntry binding_list_command() {
+  return {"binding list", "list the bindings",
+          "Examples:\n  segue binding list\n  segue binding list --exchange amq.topic --json\n",
+          [] { return std::make_unique<BindingList>(); }};
+}
+
+CommandEntry binding_delete_command() {
+  return {"binding delete", "take a binding away",
+          "Example:\n  segue binding delete amq.topic orders --key 'order.*.created'\n",
+          [] { return std::make_unique<BindingDelete>(); }};
+}
+
+}  // namespace segue::cli

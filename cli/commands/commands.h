@@ -1,0 +1,29 @@
+#pragma once
+
+#include "cli/command.h"
+
+namespace segue::cli {
+
+// The commands' entries for the table, one file for each.
+
+CommandEntry up_command();
+CommandEntry status_command();
+CommandEntry queue_declare_command();
+CommandEntry queue_list_command();
+CommandEntry queue_show_command();
+CommandEntry queue_delete_command();
+CommandEntry exchange_declare_command();
+CommandEntry exchange_list_command();
+CommandEntry exchange_delete_command();
+/// "binding create", and "binding declare", which is the same.
+CommandEntry binding_create_command(std::string path);
+CommandEntry binding_list_command();
+CommandEntry binding_delete_command();
+CommandEntry publish_command();
+CommandEntry consume_command();
+CommandEntry get_command();
+CommandEntry purge_command();
+CommandEntry bench_command();
+CommandEntry completion_command();
+
+}  // namespace segue::cli

@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "cli/commands/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/message_output.h"
+#include "cli/session.h"
+#include "cli/settle_plan.h"
+#include "cli/table_output.h"
+
+namespace segue::cli {
+
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr const char* kDescription =
+    "Writes each message's body and a newline to the standard output, and settles it once it is\n"
+    "written. Goes on until Ctrl-C unless --count, --until-empty or --idle end it.\n"
+    "\n"
+    "With --count exactly that many messages are taken from the queue, never more, and every one "
+    "is\n"
+    "durably settled when the command ends with 0. (So --no-ack makes no difference then.)\n"
+    "If the output is closed early, what was not written stays in the queue.\n"
+    "\n"
+    "Examples:\n"
+    "  segue consume orders\n"
+    "  segue consume lines --count 100 > copy\n"
+    "  segue consume orders --until-empty --ndjson | jq .body\n"
+    "  segue consume orders --count 10 --idle 5s       # exit code 3 if fewer came\n";
+
+class ConsumeCommand final : public SessionCommand {
+ public:
+  Status check(const OptionTable& options) override {
+    if (ack_ && no_ack_) {
+      return Status(Code::kInvalidConfig, "--ack and --no-ack exclude each other");
+    }
+    if (follow_ && until_empty_) {
+      return Status(Code::kInvalidConfig, "--follow and --until-empty exclude each other");
+    }
+    idle_given_ = options.given("idle");
+    return Status::ok();
+  }
+
+ protected:
+  void declare_own(OptionTable& options) override {
+    options.positional(queue_, {"QUEUE", "the queue's name"});
+    options.number(count_, {"count", 'n', "N", "stop after N messages"}, 0, UINT64_MAX);
+    options.flag(until_empty_, {"until-empty", 0, "", "stop when the queue has nothing more"});
+    options.duration(idle_, {"idle", 0, "TIME", "stop when nothing came for this long"});
+    options.flag(follow_,
+                 {"follow", 'f', "", "wait for more when the queue is empty (the default)"});
+    options.flag(ack_, {"ack", 0, "", "settle each message once it is written (the default)"});
+    options.flag(no_ack_, {"no-ack", 0, "",
+                           "have the cluster settle it when it is sent: faster, and lost if this "
+                           "command dies"});
+    options.number(prefetch_, {"prefetch", 'p', "N", "unsettled messages at most (500)"}, 1,
+                   1'000'000);
+    options.flag(ndjson_, {"ndjson", 0, "", "write a line of JSON for each message"});
+  }
+
+  int run_with(Console& console, client::Connection& connection) override {
+    if (count_ == std::uint64_t{0}) return check_queue(console, connection);
+    SettlePlan plan(count_, prefetch_);
+    client::ConsumerOptions options;
+    options.prefetch = plan.prefetch();
+    options.no_ack = no_ack_ && !count_;
+    auto consumer = connection.subscribe(queue_, options);
+    if (!consumer) return report(console, "consume from '" + queue_ + "'", consumer.error());
+    const int code = take(console, connection, *consumer, plan);
+    console.end_progress();
+    // First no more deliveries, then the settlements that were held back to get no more.
+    consumer->close();
+    return settle_held(console, code);
+  }
+
+ private:
+  // Nothing is wanted, but a queue that is not there is still worth telling.
+  int check_queue(Console& console, client::Connection& connection) {
+    const auto queue = connection.admin().find_queue(queue_);
+    return queue ? static_cast<int>(kExitOk)
+                 : report(console, "consume from '" + queue_ + "'", queue.error());
+  }
+
+  int take(Console& console, client::Connection& connection, client::Consumer& consumer,
+           SettlePlan& plan) {
+    auto last_message = steady_clock::now();
+    while (!plan.complete()) {
+      if (console.stop_requested()) {
+        return count_ ? static_cast<int>(kExitInterrupted) : static_cast<int>(kExitOk);
+      }
+      auto batch = consumer.next_batch(plan.want(), std::chrono::milliseconds(200));
+      if (batch) {
+        last_message = steady_clock::now();
+        if (!write(console, *batch)) return output_failed(console);
+        settle(*batch, plan);
+        continue;
+      }
+      if (batch.error().code != client::ErrorCode::kTimeout) {
+        return report(console, "consume from '" + queue_ + "'", batch.error());
+      }
+      if (until_empty_ && drained(connection)) return ended(console, plan);
+      if (idle_given_ && steady_clock::now() - last_message >= idle_) return ended(console, plan);
+    }
+    return kExitOk;
+  }
+
+  bool drained(client::Connection& connection) const {
+    if (connection.state() != client::ConnectionState::kConnected) return false;
+    const auto status = connection.admin().queue_status(queue_);
+    return status && status->available && status->ready == 0;
+  }
+
+  bool write(Console& console, const client::Deliveries& batch) {
+    for (const client::Delivery delivery : batch) {
+      if (!console.write(ndjson_ ? ndjson_text(queue_, delivery) : line_text(delivery))) {
+        return false;
+      }
+    }
+    return console.flush();
+  }
+
+  void settle(const client::Deliveries& batch, SettlePlan& plan) {
+    const std::size_t now = plan.take(batch.size());
+    if (now == batch.size()) {
+      batch.ack();
+      return;
+    }
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (i < now)
+        batch[i].ack();
+      else
+        held_.push_back(batch[i]);
+    }
+  }
+
+  int settle_held(Console& console, int code) {
+    for (std::size_t i = 0; i + 1 < held_.size(); ++i) held_[i].ack();
+    if (held_.empty()) return code;
+    // One session's settlements of one queue keep their order: the last one stands for all.
+    const client::Status settled = held_.back().ack_confirmed().get();
+    if (settled || code != kExitOk) return code;
+    return report(console, "settle the messages taken from '" + queue_ + "'", settled.error());
+  }
+
+  int ended(Console& console, const SettlePlan& plan) const {
+    if (!count_) return kExitOk;
+    console.note("segue: " + grouped(plan.taken()) + " of " + grouped(*count_) +
+                 " messages came from '" + printable(queue_) + "'");
+    return kExitNothing;
+  }
+
+  static int output_failed(Console& console) {
+    return console.output_error() == EPIPE ? kExitOutputClosed : kExitInputOutput;
+  }
+
+  std::string queue_;
+  std::optional<std::uint64_t> count_;
+  std::uint64_t prefetch_ = 500;
+  std::chrono::milliseconds idle_{0};
+  bool idle_given_ = false;
+  bool until_empty_ = false;
+  bool follow_ = false;
+  bool ack_ = false;
+  bool no_ack_ = false;
+  bool ndjson_ = false;
+  std::vector<client::Delivery> held_;
+};
+
+}  // namespace
+
+CommandEntry consume_command() {
+  return {"consume", "write a queue's messages to the standard output", kDescription,
+          [] { return std::make_unique<ConsumeCommand>(); }};
+}
+
+}  // namespace segue::cli

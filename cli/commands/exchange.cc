@@ -1,0 +1,118 @@
+#include "cli/commands/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/field_values.h"
+#include "cli/json_output.h"
+#include "cli/session.h"
+#include "cli/table_output.h"
+
+namespace segue::cli {
+
+namespace {
+
+class ExchangeDeclare final : public SessionCommand {
+ protected:
+  void declare_own(OptionTable& options) override {
+    options.positional(name_, {"NAME", "the exchange's name"});
+    // Not a choice(): the cluster knows which types there are.
+    options.text(settings_.type, {"type", 't', "TYPE", "direct, fanout or topic (direct)"});
+    options.flag(transient_, {"transient", 0, "", "not durable"});
+    options.flag(settings_.auto_delete, {"auto-delete", 0, "", "delete it with its last binding"});
+    options.flag(settings_.internal, {"internal", 0, "", "takes no publishes from clients"});
+    options.custom(
+        {"argument", 'a', "NAME=VALUE", "an argument; may be given again"},
+        [this](std::string_view value) { return add_assignment(settings_.arguments, value); });
+    options.repeatable("argument");
+  }
+
+  int run_with(Console& console, client::Connection& connection) override {
+    settings_.durable = !transient_;
+    const auto status = connection.admin().declare_exchange(name_, settings_);
+    if (!status) return report(console, "declare exchange '" + name_ + "'", status.error());
+    console.write("exchange " + printable(name_) + " is there (" + printable(settings_.type) +
+                  ")\n");
+    return kExitOk;
+  }
+
+ private:
+  std::string name_;
+  client::ExchangeOptions settings_;
+  bool transient_ = false;
+};
+
+class ExchangeList final : public SessionCommand {
+ protected:
+  void declare_own(OptionTable& options) override {
+    options.flag(json_, {"json", 0, "", "print a JSON array"});
+  }
+
+  int run_with(Console& console, client::Connection& connection) override {
+    const auto exchanges = connection.admin().list_all_exchanges();
+    if (!exchanges) return report(console, "list the exchanges", exchanges.error());
+    if (json_) {
+      JsonWriter json;
+      json.begin_array();
+      for (const client::ExchangeDescription& exchange : *exchanges) {
+        json.begin_object().field("name", exchange.name).field("type", exchange.type);
+        json.field("durable", exchange.durable).field("auto_delete", exchange.auto_delete);
+        json.field("internal", exchange.internal).field("bindings", exchange.bindings);
+        json.end_object();
+      }
+      console.write(json.end_array().take() + "\n");
+      return kExitOk;
+    }
+    Table table({{"EXCHANGE"}, {"TYPE"}, {"BINDINGS", Table::Align::kRight}, {"KIND"}});
+    for (const client::ExchangeDescription& exchange : *exchanges) {
+      std::string kind = exchange.durable ? "durable" : "transient";
+      if (exchange.auto_delete) kind += ", auto-delete";
+      if (exchange.internal) kind += ", internal";
+      table.add({exchange.name.empty() ? "(default)" : exchange.name, exchange.type,
+                 grouped(exchange.bindings), kind});
+    }
+    console.write(table.text());
+    return kExitOk;
+  }
+
+ private:
+  bool json_ = false;
+};
+
+class ExchangeDelete final : public SessionCommand {
+ protected:
+  void declare_own(OptionTable& options) override {
+    options.positional(name_, {"NAME", "the exchange's name"});
+    options.flag(if_unused_, {"if-unused", 0, "", "only without bindings"});
+  }
+
+  int run_with(Console& console, client::Connection& connection) override {
+    const auto status = connection.admin().delete_exchange(name_, if_unused_);
+    if (!status) return report(console, "delete exchange '" + name_ + "'", status.error());
+    console.write("exchange " + printable(name_) + " deleted\n");
+    return kExitOk;
+  }
+
+ private:
+  std::string name_;
+  bool if_unused_ = false;
+};
+
+}  // namespace
+
+CommandEntry exchange_declare_command() {
+  return {"exchange declare", "make an exchange",
+          "Examples:\n  segue exchange declare events --type topic\n"
+          "  segue exchange declare logs --type fanout --auto-delete\n",
+          [] { return std::make_unique<ExchangeDeclare>(); }};
+}
+
+CommandEntry exchange_list_command() {
+  return {"exchange list", "list the exchanges", "Example:\n  segue exchange list --json\n",
+          [] { return std::make_unique<ExchangeList>(); }};
+}
+
+CommandEntry exchange_delete_command() {
+  return {"exchange delete", "delete an exchange and its bindings",
+          "Example:\n  segue exchange delete events --if-unused\n",
+          [] { return std::make_unique<ExchangeDelete>(); }};
+}
+
+}  // namespace segue::cli

@@ -1,0 +1,72 @@
+#include "cli/commands/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/message_output.h"
+#include "cli/session.h"
+#include "cli/table_output.h"
+
+namespace segue::cli {
+
+namespace {
+
+constexpr const char* kDescription =
+    "Takes one message without subscribing, writes it, and settles it. Exit code 3 when the queue\n"
+    "has none ready.\n"
+    "\n"
+    "Examples:\n"
+    "  segue get orders\n"
+    "  segue get orders --requeue --ndjson     # look at the first one, leave it there\n";
+
+class GetCommand final : public SessionCommand {
+ public:
+  Status check(const OptionTable& /*options*/) override {
+    if (int{requeue_} + int{reject_} + int{no_ack_} > 1) {
+      return Status(Code::kInvalidConfig, "only one of --no-ack, --requeue and --reject");
+    }
+    return Status::ok();
+  }
+
+ protected:
+  void declare_own(OptionTable& options) override {
+    options.positional(queue_, {"QUEUE", "the queue's name"});
+    options.flag(no_ack_, {"no-ack", 0, "", "have the cluster settle it when it is sent"});
+    options.flag(requeue_, {"requeue", 0, "", "put it back to its place"});
+    options.flag(reject_, {"reject", 0, "", "refuse it for good"});
+    options.flag(ndjson_, {"ndjson", 0, "", "write a line of JSON"});
+  }
+
+  int run_with(Console& console, client::Connection& connection) override {
+    const auto got = connection.get(queue_, no_ack_);
+    if (!got) return report(console, "get from '" + queue_ + "'", got.error());
+    if (!got->has_value()) {
+      console.note("segue: queue '" + printable(queue_) + "' has no message ready");
+      return kExitNothing;
+    }
+    const client::Delivery& delivery = **got;
+    console.write(ndjson_ ? ndjson_text(queue_, delivery) : line_text(delivery));
+    if (!console.flush()) return kExitOutputClosed;
+    if (no_ack_) return kExitOk;
+    if (requeue_) {
+      delivery.requeue();
+    } else if (reject_) {
+      delivery.reject();
+    } else if (const client::Status acked = delivery.ack_confirmed().get(); !acked) {
+      return report(console, "settle the message from '" + queue_ + "'", acked.error());
+    }
+    return kExitOk;
+  }
+
+ private:
+  std::string queue_;
+  bool no_ack_ = false;
+  bool requeue_ = false;
+  bool reject_ = false;
+  bool ndjson_ = false;
+};
+
+}  // namespace
+
+CommandEntry get_command() {
+  return {"get", "take one message", kDescription, [] { return std::make_unique<GetCommand>(); }};
+}
+
+}  // namespace segue::cli

@@ -1,0 +1,30 @@
+#include "cli/commands/commands.h"
+
+namespace segue::cli {
+
+const std::vector<CommandEntry>& command_table() {
+  static const std::vector<CommandEntry> table = {
+      up_command(),
+      status_command(),
+      queue_declare_command(),
+      queue_list_command(),
+      queue_show_command(),
+      queue_delete_command(),
+      exchange_declare_command(),
+      exchange_list_command(),
+      exchange_delete_command(),
+      binding_create_command("binding create"),
+      binding_create_command("binding declare"),
+      binding_list_command(),
+      binding_delete_command(),
+      publish_command(),
+      consume_command(),
+      get_command(),
+      purge_command(),
+      bench_command(),
+      completion_command(),
+  };
+  return table;
+}
+
+}  // namespace segue::cli

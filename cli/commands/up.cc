@@ -1,0 +1,260 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/cluster_plan.h"
+#include "cli/commands/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/local_cluster.h"
+#include "cli/table_output.h"
+#include "segue/client.h"
+
+namespace segue::cli {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr const char* kDescription =
+    "Runs one router and some nodes on this machine, in the foreground, until Ctrl-C: for trying\n"
+    "out, for development and for tests. Data and logs go to the data directory and are still "
+    "there\n"
+    "the next time. With --config it runs every router and node of that file.\n"
+    "\n"
+    "A process that dies is told and started again, so that one may kill a node and watch; with\n"
+    "--no-restart it stays away. One that dies before all are up ends the whole command. Ctrl-C\n"
+    "stops the routers, then the nodes, within some seconds; a second one kills them at once.\n"
+    "\n"
+    "Examples:\n"
+    "  segue up\n"
+    "  segue up --nodes 1 --data-dir /tmp/segue\n"
+    "  segue up --config deploy/cluster.example.yaml\n";
+
+// Held while a `segue up` uses the data directory.
+class DirectoryLock {
+ public:
+  DirectoryLock() = default;
+  ~DirectoryLock() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+
+  Status take(const std::string& path) {
+    fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (fd_ < 0) return Status(Code::kIoError, "cannot write " + path);
+    if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) return Status::ok();
+    return Status(Code::kResourceLocked,
+                  "another `segue up` runs on this data directory (" + path + " is locked)");
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+class UpCommand final : public Command {
+ public:
+  void declare(OptionTable& options) override {
+    data_dir_ = environment("SEGUE_DATA_DIR").value_or("segue-data");
+    options.text(config_, {"config", 'c', "FILE", "run this configuration's processes"});
+    options.number(nodes_, {"nodes", 'n', "N", "how many nodes (3, or as many as have data)"}, 1,
+                   64);
+    options.text(data_dir_,
+                 {"data-dir", 'd', "DIR", "data and logs ($SEGUE_DATA_DIR, else ./segue-data)"});
+    options.text(endpoint_, {"endpoint", 'e', "ENDPOINT",
+                             "where the router listens (tcp://127.0.0.1:5680, or another port if "
+                             "that is taken)"});
+    options.flag(no_restart_, {"no-restart", 0, "", "leave processes that die alone"});
+    options.duration(ready_timeout_,
+                     {"ready-timeout", 0, "TIME", "give up when it is not up after this (60s)"});
+  }
+
+  Status check(const OptionTable& options) override {
+    for (const char* name : {"nodes", "endpoint"}) {
+      if (config_ && options.given(name)) {
+        return Status(Code::kInvalidConfig,
+                      std::string("--config says it all: --") + name + " cannot be given with it");
+      }
+    }
+    return Status::ok();
+  }
+
+  int run(Console& console) override {
+    DirectoryLock lock;
+    const Status prepared = prepare(lock);
+    if (!prepared.is_ok()) return fail(console, prepared);
+    const Result<ClusterConfig> config = load_cluster_config(config_path_, process_environment());
+    if (!config) return fail(console, config.status());
+    LocalCluster cluster(*config,
+                         {config_path_, own_directory(), data_dir_ + "/logs", !no_restart_});
+    console.note("data and logs: " + data_dir_);
+    const Status started = cluster.start();
+    if (!started.is_ok()) return fail(console, started);
+    int code = wait_until_ready(console, cluster, *config);
+    if (code == kExitOk) {
+      greet(console, *config, cluster);
+      code = watch(console, cluster);
+    }
+    return stop(console, cluster, *config, code);
+  }
+
+ private:
+  static int fail(Console& console, const Status& status) {
+    console.note("segue: " + status.message());
+    return status.code() == Code::kInvalidConfig ? kExitUsage : kExitRefused;
+  }
+
+  // The directories, the lock and, without --config, the configuration.
+  Status prepare(DirectoryLock& lock) {
+    std::error_code error;
+    data_dir_ = std::filesystem::absolute(data_dir_, error).lexically_normal().string();
+    while (data_dir_.size() > 1 && data_dir_.back() == '/') data_dir_.pop_back();
+    std::filesystem::create_directories(data_dir_ + "/logs", error);
+    if (error) {
+      return Status(Code::kIoError, "cannot make " + data_dir_ + ": " + error.message());
+    }
+    SEGUE_RETURN_IF_ERROR(lock.take(data_dir_ + "/up.lock"));
+    if (config_) {
+      config_path_ = *config_;
+      return Status::ok();
+    }
+    const auto present = nodes_with_data(data_dir_);
+    const auto wanted = static_cast<std::uint32_t>(nodes_.value_or(present > 0 ? present : 3));
+    if (wanted < present) {
+      return Status(Code::kPreconditionFailed,
+                    data_dir_ + " has data of " + std::to_string(present) + " nodes, and " +
+                        std::to_string(wanted) + " cannot serve it: give --nodes " +
+                        std::to_string(present) + ", another --data-dir, or remove the directory");
+    }
+    const Result<std::string> yaml =
+        cluster_yaml({data_dir_, wanted, endpoint_.value_or(free_router_endpoint()), "sync"});
+    if (!yaml) return yaml.status();
+    config_path_ = data_dir_ + "/cluster.yaml";
+    std::ofstream file(config_path_, std::ios::binary | std::ios::trunc);
+    file << *yaml;
+    file.close();
+    if (!file) return Status(Code::kIoError, "cannot write " + config_path_);
+    return Status::ok();
+  }
+
+  // Every node connected, every shard served.
+  static bool ready(client::Connection& connection) {
+    connection.admin().set_timeout(seconds(1));
+    const auto status = connection.admin().cluster_status();
+    if (!status || !status->catalog_available) return false;
+    for (const client::NodeDescription& node : status->nodes) {
+      if (!node.connected) return false;
+    }
+    for (const client::ShardDescription& shard : status->shards) {
+      if (!shard.available) return false;
+    }
+    return true;
+  }
+
+  int wait_until_ready(Console& console, LocalCluster& cluster, const ClusterConfig& config) {
+    const SystemClock clock;
+    const TimePoint deadline = clock.now() + ready_timeout_;
+    std::optional<client::Connection> connection;
+    while (clock.now() < deadline) {
+      console.progress("starting " + std::to_string(config.nodes.size()) + " nodes and " +
+                       std::to_string(config.routers.size()) + " routers ...");
+      const auto events = cluster.poll(clock.now());
+      if (!events.empty()) return tell_early_death(console, cluster, events.front());
+      if (!connection) connection = connect(config);
+      if (connection && ready(*connection)) {
+        console.end_progress();
+        return kExitOk;
+      }
+      if (console.wait_readable(-1, 50) || console.stop_requested()) return kExitInterrupted;
+    }
+    console.note("segue: the cluster was not up after " +
+                 human_duration(static_cast<std::uint64_t>(ready_timeout_.count())) +
+                 "; the logs are in " + data_dir_ + "/logs");
+    return kExitTimeout;
+  }
+
+  static std::optional<client::Connection> connect(const ClusterConfig& config) {
+    client::ConnectionOptions options;
+    options.routers.clear();
+    for (const RouterConfig& router : config.routers) options.routers.push_back(router.endpoint);
+    options.client_name = "segue up";
+    options.connect_timeout = milliseconds(500);
+    auto connection = client::Connection::open(std::move(options));
+    if (!connection) return std::nullopt;
+    return std::move(connection).value();
+  }
+
+  static int tell_early_death(Console& console, LocalCluster& cluster,
+                              const LocalCluster::Event& event) {
+    console.note("segue: " + event.text);
+    const std::string tail = cluster.log_tail(event.id, 10);
+    if (!tail.empty()) console.note("its last words:\n" + tail);
+    return kExitRefused;
+  }
+
+  void greet(Console& console, const ClusterConfig& config, const LocalCluster& cluster) const {
+    Table table({{"PROCESS"}, {"ENDPOINT"}, {"PID", Table::Align::kRight}, {"LOG"}});
+    for (const LocalCluster::Member& member : cluster.members()) {
+      const std::string& endpoint = member.is_router ? config.find_router(member.id)->endpoint
+                                                     : config.find_node(member.id)->endpoint;
+      table.add({member.id, endpoint, std::to_string(member.pid), member.log});
+    }
+    const std::string& router = config.routers.front().endpoint;
+    std::string out = table.text() + "\nREADY: clients connect to " + router + "\n\nTry:\n";
+    if (router != "tcp://127.0.0.1:5680") out += "  export SEGUE_ROUTER=" + router + "\n";
+    const std::string segue = own_directory() + "/segue";
+    out += "  " + segue + " queue declare hello\n";
+    out += "  " + segue + " publish --queue hello --body 'Hello, world'\n";
+    out += "  " + segue + " consume hello --count 1\n\nCtrl-C stops it.\n";
+    console.write(out);
+    console.flush();
+  }
+
+  static int watch(Console& console, LocalCluster& cluster) {
+    const SystemClock clock;
+    while (!console.stop_requested()) {
+      bool gave_up = false;
+      for (const LocalCluster::Event& event : cluster.poll(clock.now())) {
+        console.note("segue: " + event.text);
+        gave_up |= event.kind == LocalCluster::Event::Kind::kGaveUp;
+      }
+      // What still runs goes on: the others' shards are served.
+      if (gave_up && cluster.none_running()) return kExitRefused;
+      console.wait_readable(-1, 200);
+    }
+    return kExitOk;
+  }
+
+  static int stop(Console& console, LocalCluster& cluster, const ClusterConfig& config, int code) {
+    console.end_progress();
+    console.note("stopping ...");
+    const bool clean = cluster.stop(config.timeouts.shutdown * 2 + seconds(2),
+                                    [&] { return console.stop_again(); });
+    if (!clean) console.note("segue: some processes did not stop in time and were killed");
+    console.note("stopped; the data stays in its directory");
+    if (code == kExitOk && !clean) return kExitRefused;
+    return code;
+  }
+
+  std::optional<std::string> config_;
+  std::optional<std::uint64_t> nodes_;
+  std::string data_dir_;
+  std::optional<std::string> endpoint_;
+  bool no_restart_ = false;
+  milliseconds ready_timeout_{seconds(60)};
+  std::string config_path_;
+};
+
+}  // namespace
+
+CommandEntry up_command() {
+  return {"up", "run a local cluster in the foreground", kDescription,
+          [] { return std::make_unique<UpCommand>(); }};
+}
+
+}  // namespace segue::cli

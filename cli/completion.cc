@@ -1,0 +1,181 @@
+#include "cli/completion.h"
+
+#include <map>
+
+namespace segue::cli {
+
+namespace {
+
+struct Described {
+  const CommandEntry* entry;
+  std::vector<OptionTable::Completion> options;
+};
+
+std::vector<Described> describe(const std::vector<CommandEntry>& table) {
+  std::vector<Described> all;
+  for (const CommandEntry& entry : table) {
+    const std::unique_ptr<Command> command = entry.make();
+    OptionTable options;
+    command->declare(options);
+    all.push_back({&entry, options.completions()});
+  }
+  return all;
+}
+
+// First words, and for each the second words (none for commands of one word).
+std::map<std::string, std::string> words_of(const std::vector<CommandEntry>& table) {
+  std::map<std::string, std::string> words;
+  for (const CommandEntry& entry : table) {
+    const std::size_t space = entry.path.find(' ');
+    std::string& second = words[entry.path.substr(0, space)];
+    if (space != std::string::npos)
+      second += (second.empty() ? "" : " ") + entry.path.substr(space + 1);
+  }
+  return words;
+}
+
+std::string option_words(const Described& command) {
+  std::string words = "--help";
+  for (const OptionTable::Completion& option : command.options) {
+    words += " --" + option.name;
+    if (option.letter != 0) words += std::string(" -") + option.letter;
+  }
+  return words;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
+// `text` in single quotes for fish.
+std::string fish_quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "'";
+}
+
+// A condition that holds when the command line so far names this command.
+std::string fish_condition(const std::string& path) {
+  const std::size_t space = path.find(' ');
+  std::string condition = "__fish_seen_subcommand_from " + path.substr(0, space);
+  if (space != std::string::npos) {
+    condition += "; and __fish_seen_subcommand_from " + path.substr(space + 1);
+  }
+  return condition;
+}
+
+constexpr const char* kBashHead =
+    R"(# Completion of `segue` for bash. Load it with:  source <(segue completion bash)
+_segue() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
+  local first=${COMP_WORDS[1]:-} second=${COMP_WORDS[2]:-}
+  COMPREPLY=()
+)";
+
+constexpr const char* kBashTail = R"(
+  case $first in
+    consume | get | purge | queue)
+      if [[ $current != -* && $first != queue || $second == show || $second == delete ]]; then
+        local queues
+        queues=$(segue queue list --names --timeout 1s -- "$current" 2>/dev/null)
+        mapfile -t COMPREPLY < <(compgen -W "$queues" -- "$current")
+        return
+      fi
+      ;;
+  esac
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+  if [[ ${#COMPREPLY[@]} -eq 0 && $current != -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+  fi
+}
+complete -F _segue segue
+)";
+
+}  // namespace
+
+std::string bash_completion(const std::vector<CommandEntry>& table) {
+  const auto words = words_of(table);
+  std::string first;
+  std::string second;
+  for (const auto& [word, following] : words) {
+    first += " " + word;
+    if (!following.empty()) {
+      second += "      " + word + ") words='" + following + "' ;;\n";
+    }
+  }
+  std::string out = kBashHead;
+  out +=
+      "  if [[ $COMP_CWORD -eq 1 ]]; then\n    mapfile -t COMPREPLY < <(compgen -W 'help "
+      "--version" +
+      first + "' -- \"$current\")\n    return\n  fi\n";
+  out += "  if [[ $COMP_CWORD -eq 2 ]]; then\n    local words=''\n    case $first in\n" + second +
+         "    esac\n    if [[ -n $words ]]; then\n"
+         "      mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
+         "      return\n    fi\n  fi\n";
+  std::string options;
+  std::string values;
+  for (const Described& command : describe(table)) {
+    const std::string& path = command.entry->path;
+    const bool two = path.find(' ') != std::string::npos;
+    options +=
+        "    '" + path + (two ? "'" : " '*") + ") words='" + option_words(command) + "' ;;\n";
+    for (const OptionTable::Completion& option : command.options) {
+      if (option.words.empty()) continue;
+      values += "    '" + path + (two ? "" : " ") + "'*' --" + option.name +
+                "')\n      mapfile -t COMPREPLY < <(compgen -W '" + joined(option.words) +
+                "' -- \"$current\")\n      return\n      ;;\n";
+    }
+  }
+  if (!values.empty()) {
+    out += "  case \"$first $second $previous\" in\n" + values + "  esac\n";
+  }
+  out += "  local words=''\n  case \"$first $second\" in\n" + options + "  esac\n";
+  return out + kBashTail;
+}
+
+std::string zsh_completion(const std::vector<CommandEntry>& table) {
+  return "# Completion of `segue` for zsh. Load it with:  source <(segue completion zsh)\n"
+         "autoload -U +X compinit && compinit -u\n"
+         "autoload -U +X bashcompinit && bashcompinit\n" +
+         bash_completion(table);
+}
+
+std::string fish_completion(const std::vector<CommandEntry>& table) {
+  std::string out =
+      "# Completion of `segue` for fish. Load it with:  segue completion fish | source\n"
+      "complete -c segue -e\n";
+  std::map<std::string, bool> seen;
+  for (const Described& command : describe(table)) {
+    const std::string& path = command.entry->path;
+    const std::size_t space = path.find(' ');
+    const std::string first = path.substr(0, space);
+    if (!seen[first]) {
+      seen[first] = true;
+      out += "complete -c segue -n __fish_use_subcommand -f -a " + first;
+      if (space == std::string::npos) out += " -d " + fish_quoted(command.entry->summary);
+      out += "\n";
+    }
+    if (space != std::string::npos) {
+      out += "complete -c segue -n '__fish_seen_subcommand_from " + first + "' -f -a " +
+             path.substr(space + 1) + " -d " + fish_quoted(command.entry->summary) + "\n";
+    }
+    for (const OptionTable::Completion& option : command.options) {
+      out += "complete -c segue -n '" + fish_condition(path) + "' -l " + option.name;
+      if (option.letter != 0) out += std::string(" -s ") + option.letter;
+      if (option.takes_value)
+        out += option.words.empty() ? " -r" : " -x -a " + fish_quoted(joined(option.words));
+      out += " -d " + fish_quoted(option.help) + "\n";
+    }
+  }
+  out +=
+      "complete -c segue -n '__fish_seen_subcommand_from consume get purge show delete' -f -a "
+      "'(segue queue list --names --timeout 1s 2>/dev/null)'\n";
+  return out;
+}
+
+}  // namespace segue::cli

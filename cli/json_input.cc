@@ -1,0 +1,120 @@
+#include "cli/json_input.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace segue::cli {
+
+namespace {
+
+constexpr std::size_t kMaxDepth = 64;
+
+// Builds our values from the parser's events, so that neither side needs recursion or exceptions.
+class Builder : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool null() override { return add(JsonValue()); }
+  bool boolean(bool truth) override { return add(JsonValue(JsonValue::Variant(truth))); }
+  bool number_integer(number_integer_t number) override {
+    return add(JsonValue(JsonValue::Variant(std::int64_t{number})));
+  }
+  bool number_unsigned(number_unsigned_t number) override {
+    if (number > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+      return add(JsonValue(JsonValue::Variant(static_cast<double>(number))));
+    }
+    return add(JsonValue(JsonValue::Variant(static_cast<std::int64_t>(number))));
+  }
+  bool number_float(number_float_t number, const string_t& /*text*/) override {
+    return add(JsonValue(JsonValue::Variant(double{number})));
+  }
+  bool string(string_t& text) override {
+    return add(JsonValue(JsonValue::Variant(std::move(text))));
+  }
+  bool binary(binary_t& /*bytes*/) override { return false; }
+  bool start_object(std::size_t /*count*/) override { return open(JsonValue::Object()); }
+  bool start_array(std::size_t /*count*/) override { return open(JsonValue::Array()); }
+  bool key(string_t& name) override {
+    open_.back().key = std::move(name);
+    return true;
+  }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*error*/) override {
+    error_ = "not valid JSON at byte " + std::to_string(position);
+    return false;
+  }
+
+  const std::string& error() const { return error_; }
+  JsonValue take() { return std::move(root_); }
+
+ private:
+  struct Open {
+    JsonValue::Variant value;
+    std::string key;
+  };
+
+  bool open(JsonValue::Variant value) {
+    if (open_.size() >= kMaxDepth) {
+      error_ = "nested deeper than " + std::to_string(kMaxDepth) + " levels";
+      return false;
+    }
+    open_.push_back({std::move(value), {}});
+    return true;
+  }
+
+  bool close() {
+    JsonValue done(std::move(open_.back().value));
+    open_.pop_back();
+    return add(std::move(done));
+  }
+
+  bool add(JsonValue value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+    } else if (auto* array = std::get_if<JsonValue::Array>(&open_.back().value)) {
+      array->push_back(std::move(value));
+    } else {
+      std::get<JsonValue::Object>(open_.back().value)
+          .emplace_back(std::move(open_.back().key), std::move(value));
+    }
+    return true;
+  }
+
+  JsonValue root_;
+  std::vector<Open> open_;
+  std::string error_;
+};
+
+}  // namespace
+
+double JsonValue::number(double otherwise) const {
+  if (const auto* whole = as<std::int64_t>()) return static_cast<double>(*whole);
+  if (const auto* real = as<double>()) return *real;
+  return otherwise;
+}
+
+const JsonValue* JsonValue::find(std::string_view name) const {
+  const auto* object = as<Object>();
+  if (object == nullptr) return nullptr;
+  for (auto member = object->rbegin(); member != object->rend(); ++member) {
+    if (member->first == name) return &member->second;
+  }
+  return nullptr;
+}
+
+std::string_view JsonValue::kind() const {
+  constexpr std::string_view kNames[] = {"null",     "a truth value", "a number", "a number",
+                                         "a string", "an array",      "an object"};
+  return kNames[value_.index()];
+}
+
+Result<JsonValue> parse_json(std::string_view text) {
+  Builder builder;
+  if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) {
+    const std::string& error = builder.error();
+    return Status(Code::kInvalidConfig, error.empty() ? "not valid JSON" : error);
+  }
+  return builder.take();
+}
+
+}  // namespace segue::cli

@@ -1,0 +1,114 @@
+#include "cli/session.h"
+
+#include <unistd.h>
+
+#include "cli/endpoint.h"
+#include "cli/exit_codes.h"
+#include "cli/table_output.h"
+
+namespace segue::cli {
+
+namespace {
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
+  return out;
+}
+
+int exit_code_of(client::ErrorCode code) {
+  switch (code) {
+    case client::ErrorCode::kTimeout:
+      return kExitTimeout;
+    case client::ErrorCode::kDisconnected:
+    case client::ErrorCode::kConnectionForced:
+      return kExitUnavailable;
+    case client::ErrorCode::kInvalidArgument:
+      return kExitUsage;
+    case client::ErrorCode::kInternalError:
+      return kExitInternal;
+    default:
+      return kExitRefused;
+  }
+}
+
+// What one can do about it; empty when the sentence says it all.
+std::string_view hint_of(client::ErrorCode code) {
+  switch (code) {
+    case client::ErrorCode::kTimeout:
+      return "whether it was done is not known; `segue status` shows what is up";
+    case client::ErrorCode::kDisconnected:
+      return "is the router up? `segue up` starts a local cluster";
+    case client::ErrorCode::kShardUnavailable:
+    case client::ErrorCode::kCatalogUnavailable:
+      return "a node is down: `segue status` shows which";
+    case client::ErrorCode::kShardBlocked:
+      return "the node is short of memory or disk: consume, or give it more; see `segue status`";
+    case client::ErrorCode::kNotFound:
+      return "`segue queue list` and `segue exchange list` show what there is";
+    case client::ErrorCode::kResourceLocked:
+      return "the queue is exclusive to another session";
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+void SessionOptions::declare(OptionTable& options) {
+  options.list(routers, {"router", 'r', "ENDPOINT",
+                         "a router, e.g. tcp://127.0.0.1:5680 or host:port; again for more"});
+  options.text(vhost, {"vhost", 0, "NAME", "the virtual host (/)"});
+  options.duration(timeout, {"timeout", 0, "TIME", "give up without an answer after this (10s)"});
+}
+
+int report(Console& console, const client::Error& error) {
+  std::string line = "segue: " + printable(error.text.empty() ? error.to_string() : error.text);
+  line += " (" + std::string(error.name()) + ")";
+  console.note(line);
+  const std::string_view hint = hint_of(error.code);
+  if (!hint.empty()) console.note("  " + std::string(hint));
+  return exit_code_of(error.code);
+}
+
+int report(Console& console, const std::string& what, const client::Error& error) {
+  client::Error told = error;
+  told.text = "cannot " + what + ": " + (error.text.empty() ? error.to_string() : error.text);
+  return report(console, told);
+}
+
+std::optional<client::Connection> open_session(Console& console, const SessionOptions& options,
+                                               int& exit_code, client::ConnectionOptions base) {
+  const Result<Endpoint> endpoint = choose_endpoint(options.routers, system_lookup());
+  if (!endpoint) {
+    console.note("segue: " + endpoint.status().message());
+    exit_code = endpoint.status().code() == Code::kIoError ? kExitInputOutput : kExitUsage;
+    return std::nullopt;
+  }
+  base.routers = endpoint->routers;
+  base.vhost = options.vhost.value_or(endpoint->vhost);
+  base.client_name = "segue " + std::to_string(::getpid());
+  base.connect_timeout = options.timeout;
+  base.request_timeout = options.timeout;
+  client::Result<client::Connection> connection = client::Connection::open(std::move(base));
+  if (connection) return std::move(connection).value();
+  exit_code = report(console,
+                     "connect to " + joined(endpoint->routers) + " (from " + endpoint->source + ")",
+                     connection.error());
+  return std::nullopt;
+}
+
+void SessionCommand::declare(OptionTable& options) {
+  declare_own(options);
+  session_options_.declare(options);
+}
+
+int SessionCommand::run(Console& console) {
+  int exit_code = kExitOk;
+  std::optional<client::Connection> connection =
+      open_session(console, session_options_, exit_code, connection_options());
+  if (!connection) return exit_code;
+  return run_with(console, *connection);
+}
+
+}  // namespace segue::cli

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "segue/client.h"
+
+namespace segue::cli {
+
+/// The options that every command has which talks to a cluster.
+struct SessionOptions {
+  std::vector<std::string> routers;
+  std::optional<std::string> vhost;
+  std::chrono::milliseconds timeout{std::chrono::seconds(10)};
+
+  void declare(OptionTable& options);
+};
+
+/// Connects as the options, the environment and the configuration file say. Nothing when that
+/// failed, which was told on the console; `exit_code` then says how.
+std::optional<client::Connection> open_session(Console& console, const SessionOptions& options,
+                                               int& exit_code, client::ConnectionOptions base = {});
+
+/// Tells the error in a sentence with a hint: the exit code that goes with it.
+int report(Console& console, const client::Error& error);
+/// `what` was being done, e.g. "declare queue 'a'".
+int report(Console& console, const std::string& what, const client::Error& error);
+
+/// A command that works with one connection.
+class SessionCommand : public Command {
+ public:
+  void declare(OptionTable& options) final;
+  int run(Console& console) final;
+
+ protected:
+  virtual void declare_own(OptionTable& options) = 0;
+  virtual int run_with(Console& console, client::Connection& connection) = 0;
+  /// How the connection behaves, beside what the options say.
+  virtual client::ConnectionOptions connection_options() const { return {}; }
+
+  SessionOptions session_options_;
+};
+
+}  // namespace segue::cli

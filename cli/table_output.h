@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace segue::cli {
+
+/// A table for people: columns as wide as their widest cell, numbers to the right. Control
+/// characters and bytes that are not UTF-8 are shown as escapes, so that a name cannot play with
+/// the terminal. One thread.
+class Table {
+ public:
+  enum class Align { kLeft, kRight };
+  struct Column {
+    std::string title;
+    Align align = Align::kLeft;
+  };
+
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  /// As many cells as there are columns.
+  void add(std::vector<std::string> cells);
+  bool empty() const { return rows_.empty(); }
+  /// Title line and rows, each ended by a newline, no blanks at the ends of lines.
+  std::string text() const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// "12,345,678".
+std::string grouped(std::uint64_t number);
+/// "1.5 GiB", "0 B".
+std::string human_bytes(std::uint64_t bytes);
+/// "2d 3h", "4m 10s", "850ms".
+std::string human_duration(std::uint64_t milliseconds);
+/// `text` with control characters and broken UTF-8 as \xNN or \u{N}.
+std::string printable(std::string_view text);
+/// Columns that `text` takes on a terminal: its characters.
+std::size_t display_width(std::string_view text);
+
+}  // namespace segue::cli

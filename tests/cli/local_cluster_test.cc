@@ -1,0 +1,209 @@
+#include "cli/local_cluster.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "cli/cluster_plan.h"
+#include "tests/fakes/process.h"
+
+namespace segue::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// A directory with programs of our own in place of segue-node and segue-router.
+class FakeBinaries {
+ public:
+  void script(const std::string& name, const std::string& text) {
+    const std::string path = directory.write(name, "#!/bin/sh\n" + text + "\n");
+    ::chmod(path.c_str(), 0755);
+  }
+  // Waits for SIGTERM, and then says so.
+  void obedient(const std::string& name) {
+    script(name,
+           "trap 'echo stopped; exit 0' TERM\necho \"started $*\"\n"
+           "while :; do sleep 0.05 & wait $!; done");
+  }
+
+  LocalCluster::Options options(bool restart = true) const {
+    return {directory.path() + "/cluster.yaml", directory.path(), directory.path(), restart};
+  }
+  std::string log(const std::string& id) const {
+    std::ifstream file(directory.path() + "/" + id + ".log");
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }
+  // Until the log has the text, for at most ten seconds.
+  bool wait_for_log(const std::string& id, const std::string& text) const {
+    const auto deadline = std::chrono::steady_clock::now() + seconds(10);
+    while (std::chrono::steady_clock::now() < deadline) {
+      if (log(id).find(text) != std::string::npos) return true;
+      ::usleep(5'000);
+    }
+    return false;
+  }
+
+  TempDir directory;
+};
+
+ClusterConfig one_of_each() {
+  ClusterConfig config;
+  config.routers.push_back({"r1", "tcp://127.0.0.1:1", "tcp://127.0.0.1:1"});
+  config.nodes.push_back({"n1", "tcp://127.0.0.1:2", "tcp://127.0.0.1:2", "data/n1", 1u << 30});
+  return config;
+}
+
+// Polls until an event of the kind comes, for at most ten seconds.
+std::optional<LocalCluster::Event> wait_for(LocalCluster& cluster, LocalCluster::Event::Kind kind) {
+  const SystemClock clock;
+  const TimePoint deadline = clock.now() + seconds(10);
+  while (clock.now() < deadline) {
+    for (const LocalCluster::Event& event : cluster.poll(clock.now())) {
+      if (event.kind == kind) return event;
+    }
+    ::usleep(5'000);
+  }
+  return std::nullopt;
+}
+
+TEST(LocalCluster, RunsEveryProcessWithItsIdAndStopsThem) {
+  FakeBinaries fake;
+  fake.obedient("segue-node");
+  fake.obedient("segue-router");
+  LocalCluster cluster(one_of_each(), fake.options());
+  ASSERT_TRUE(cluster.start().is_ok());
+  EXPECT_TRUE(fake.wait_for_log(
+      "n1", "started --config " + fake.directory.path() + "/cluster.yaml --id n1"));
+  EXPECT_TRUE(fake.wait_for_log("r1", "--id r1"));
+  EXPECT_TRUE(cluster.stop(seconds(10)));
+  EXPECT_TRUE(cluster.none_running());
+  EXPECT_NE(fake.log("n1").find("stopped"), std::string::npos);
+  EXPECT_NE(fake.log("r1").find("stopped"), std::string::npos);
+}
+
+TEST(LocalCluster, StartsAProcessAgainThatWasKilled) {
+  FakeBinaries fake;
+  fake.obedient("segue-node");
+  fake.obedient("segue-router");
+  LocalCluster cluster(one_of_each(), fake.options());
+  ASSERT_TRUE(cluster.start().is_ok());
+  const pid_t before = cluster.members()[0].pid;
+  ::kill(before, SIGKILL);
+  const auto died = wait_for(cluster, LocalCluster::Event::Kind::kDied);
+  ASSERT_TRUE(died.has_value());
+  EXPECT_EQ(died->id, "n1");
+  EXPECT_EQ(died->text, "node n1 ended: signal 9 (Killed); starting it again in 500 ms");
+  ASSERT_TRUE(wait_for(cluster, LocalCluster::Event::Kind::kRestarted).has_value());
+  EXPECT_EQ(cluster.members()[0].restarts, 1u);
+  EXPECT_NE(cluster.members()[0].pid, before);
+}
+
+TEST(LocalCluster, LeavesADeadProcessAloneWhenToldSo) {
+  FakeBinaries fake;
+  fake.obedient("segue-node");
+  fake.obedient("segue-router");
+  LocalCluster cluster(one_of_each(), fake.options(false));
+  ASSERT_TRUE(cluster.start().is_ok());
+  ::kill(cluster.members()[1].pid, SIGKILL);
+  const auto gone = wait_for(cluster, LocalCluster::Event::Kind::kGaveUp);
+  ASSERT_TRUE(gone.has_value());
+  EXPECT_EQ(gone->id, "r1");
+  EXPECT_FALSE(cluster.none_running());
+}
+
+TEST(LocalCluster, DoesNotRepeatWhatCannotWork) {
+  FakeBinaries fake;
+  fake.script("segue-node", "echo 'the key is wrong'; exit 64");
+  fake.obedient("segue-router");
+  LocalCluster cluster(one_of_each(), fake.options());
+  ASSERT_TRUE(cluster.start().is_ok());
+  const auto gone = wait_for(cluster, LocalCluster::Event::Kind::kGaveUp);
+  ASSERT_TRUE(gone.has_value());
+  EXPECT_EQ(gone->text, "node n1 ended: exit code 64");
+  EXPECT_EQ(cluster.log_tail("n1", 5), "the key is wrong\n");
+}
+
+TEST(LocalCluster, KillsWhatDoesNotStop) {
+  FakeBinaries fake;
+  fake.script("segue-node", "trap '' TERM\necho ready\nwhile :; do sleep 0.05; done");
+  fake.obedient("segue-router");
+  LocalCluster cluster(one_of_each(), fake.options());
+  ASSERT_TRUE(cluster.start().is_ok());
+  ASSERT_TRUE(fake.wait_for_log("n1", "ready"));
+  const pid_t node = cluster.members()[0].pid;
+  EXPECT_FALSE(cluster.stop(milliseconds(300)));
+  EXPECT_EQ(::kill(node, 0), -1);
+  EXPECT_EQ(errno, ESRCH);
+}
+
+TEST(LocalCluster, SaysWhichProgramIsMissing) {
+  FakeBinaries fake;
+  fake.obedient("segue-node");
+  LocalCluster cluster(one_of_each(), fake.options());
+  const Status status = cluster.start();
+  ASSERT_FALSE(status.is_ok());
+  EXPECT_EQ(status.message(),
+            "cannot run " + fake.directory.path() + "/segue-router: No such file or directory");
+  EXPECT_TRUE(cluster.none_running());
+}
+
+TEST(LocalCluster, GivesTheLastLinesOfALog) {
+  FakeBinaries fake;
+  fake.script("segue-node", "for i in 1 2 3 4 5; do echo line $i; done; exit 64");
+  fake.obedient("segue-router");
+  LocalCluster cluster(one_of_each(), fake.options());
+  ASSERT_TRUE(cluster.start().is_ok());
+  ASSERT_TRUE(wait_for(cluster, LocalCluster::Event::Kind::kGaveUp).has_value());
+  EXPECT_EQ(cluster.log_tail("n1", 2), "line 4\nline 5\n");
+  EXPECT_EQ(cluster.log_tail("n1", 100), "line 1\nline 2\nline 3\nline 4\nline 5\n");
+  EXPECT_EQ(cluster.log_tail("none", 2), "");
+}
+
+TEST(ChildProcess, CountsProcessorTime) {
+  EXPECT_TRUE(process_cpu_seconds(::getpid()).has_value());
+  EXPECT_FALSE(process_cpu_seconds(0).has_value());
+}
+
+TEST(ClusterPlan, IsAConfigurationThatLoads) {
+  const TempDir directory;
+  for (const char* durability : {"sync", "50"}) {
+    const Result<std::string> yaml =
+        cluster_yaml({directory.path(), 3, "tcp://127.0.0.1:5680", durability});
+    ASSERT_TRUE(yaml.is_ok());
+    const Result<ClusterConfig> config =
+        parse_cluster_config(*yaml, "cluster.yaml", process_environment());
+    ASSERT_TRUE(config.is_ok()) << config.status().message();
+    EXPECT_EQ(config->nodes.size(), 3u);
+    EXPECT_EQ(config->nodes[2].endpoint, "ipc://" + directory.path() + "/n3.sock");
+    EXPECT_EQ(config->nodes[2].data_dir, directory.path() + "/n3");
+    EXPECT_EQ(config->durability.sync, durability == std::string("sync"));
+  }
+}
+
+TEST(ClusterPlan, TakesPortsWhenThePathIsTooLongForASocket) {
+  const std::string deep = "/" + std::string(120, 'x') + "/$HOME \"q\"";
+  const Result<std::string> yaml = cluster_yaml({deep, 2, "tcp://127.0.0.1:5680", "sync"});
+  ASSERT_TRUE(yaml.is_ok());
+  const Result<ClusterConfig> config =
+      parse_cluster_config(*yaml, "cluster.yaml", process_environment());
+  ASSERT_TRUE(config.is_ok()) << config.status().message();
+  EXPECT_TRUE(config->nodes[0].endpoint.starts_with("tcp://127.0.0.1:"));
+  EXPECT_EQ(config->storage.data_dir, deep);
+}
+
+TEST(ClusterPlan, CountsTheNodesThatHaveData) {
+  const TempDir directory;
+  EXPECT_EQ(nodes_with_data(directory.path()), 0u);
+  std::filesystem::create_directory(directory.path() + "/n1");
+  std::filesystem::create_directory(directory.path() + "/n2");
+  std::filesystem::create_directory(directory.path() + "/n4");
+  EXPECT_EQ(nodes_with_data(directory.path()), 2u);
+}
+
+}  // namespace
+}  // namespace segue::cli
