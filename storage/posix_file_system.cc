@@ -66,8 +66,7 @@ Result<std::unique_ptr<File>> PosixFileSystem::open(const std::string& path, Ope
     }
     return system_error(path, "open", errno);
   }
-  return std::unique_ptr<File>(
-      std::make_unique<PosixFile>(path, FileDescriptor(descriptor), direct));
+  return std::unique_ptr<File>(std::make_unique<PosixFile>(path, FileDescriptor(descriptor)));
 }
 
 Status PosixFileSystem::rename(const std::string& from, const std::string& to) {

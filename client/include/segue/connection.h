@@ -75,6 +75,7 @@ class Connection {
   std::uint64_t reconnects() const;
 
  private:
+  friend class ConnectionCore;
   explicit Connection(std::shared_ptr<ConnectionCore> core) : core_(std::move(core)) {}
 
   std::shared_ptr<ConnectionCore> core_;

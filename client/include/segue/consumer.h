@@ -12,6 +12,7 @@
 
 namespace segue::client {
 
+class ConnectionCore;
 class ConsumerCore;
 
 struct ConsumerOptions {
@@ -64,9 +65,11 @@ class Consumer {
   std::size_t buffered() const;
 
  private:
-  friend class Connection;
-  explicit Consumer(std::shared_ptr<ConsumerCore> core) : core_(std::move(core)) {}
+  friend class ConnectionCore;
+  Consumer(std::weak_ptr<ConnectionCore> connection, std::shared_ptr<ConsumerCore> core)
+      : connection_(std::move(connection)), core_(std::move(core)) {}
 
+  std::weak_ptr<ConnectionCore> connection_;
   std::shared_ptr<ConsumerCore> core_;
 };
 

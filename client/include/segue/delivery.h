@@ -98,13 +98,15 @@ class Deliveries {
   Iterator end() const { return Iterator(this, count_); }
 
   /// Settle all of them, as one range.
-  void ack() const;
-  void reject() const;
-  void requeue() const;
+  void ack() const { settle(Settle::kAck); }
+  void reject() const { settle(Settle::kReject); }
+  void requeue() const { settle(Settle::kRequeue); }
   std::future<Status> ack_confirmed() const;
 
  private:
   friend class DeliveredFrame;
+  enum class Settle { kAck, kReject, kRequeue };
+  void settle(Settle how) const;
   Deliveries(std::shared_ptr<const DeliveredFrame> frame, std::uint32_t first, std::uint32_t count)
       : frame_(std::move(frame)), first_(first), count_(count) {}
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "segue/result.h"
 #include "segue/value.h"
 
 namespace segue::client {
@@ -31,7 +32,8 @@ struct Properties {
   bool operator==(const Properties&) const = default;
 };
 
-/// What a message says about itself beside its body. Names and keys are at most 255 bytes.
+/// What a message says about itself beside its body. Names and keys are at most 255
+/// bytes of UTF-8.
 struct MessageHeader {
   /// Empty: the default exchange, which leads to the queue named by the routing key.
   std::string exchange;
@@ -46,15 +48,19 @@ struct MessageHeader {
 /// A header made ready for the wire once, for many messages. Cheap to copy; immutable; any thread.
 class PreparedHeader {
  public:
+  /// A header that no router could read (a text that is not UTF-8, a name over 255 bytes) makes
+  /// publish() fail with what status() says.
   explicit PreparedHeader(const MessageHeader& header);
   /// Straight to a queue, through the default exchange.
   static PreparedHeader to_queue(std::string queue);
 
-  /// The header as it goes over the wire.
+  const Status& status() const { return status_; }
+  /// The header as it goes over the wire; null unless status() is OK.
   const std::shared_ptr<const std::string>& wire() const { return wire_; }
 
  private:
   std::shared_ptr<const std::string> wire_;
+  Status status_;
 };
 
 /// A message to publish.

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/status.h"
+#include "segue/cluster.h"
+#include "segue/message.h"
+#include "segue/publisher.h"
+#include "segue/result.h"
+#include "segue/v1/client.pb.h"
+
+namespace segue::client {
+
+/// Between the library's public types and those of the wire.
+
+using FieldMap = google::protobuf::Map<std::string, v1::FieldValue>;
+
+void to_wire(const Table& table, FieldMap* fields);
+Table from_wire(const FieldMap& fields);
+
+void to_wire(const MessageHeader& header, v1::MessageHeader* wire);
+MessageHeader from_wire(const v1::MessageHeader& wire);
+
+Error from_wire(const v1::Error& wire);
+Error from_status(const segue::Status& status);
+Durability from_wire(v1::Durability wire);
+
+QueueDescription from_wire(const v1::QueueDescription& wire);
+ExchangeDescription from_wire(const v1::ExchangeDescription& wire);
+BindingDescription from_wire(const v1::BindingDescription& wire);
+ClusterDescription from_wire(const v1::ClusterStatusOk& wire);
+
+/// INVALID_ARGUMENT if a text anywhere in `message` is not UTF-8, or values are nested deeper than
+/// the router reads: it could not parse the frame.
+Status check_text(const google::protobuf::Message& message);
+
+/// The header as it goes over the wire; INVALID_ARGUMENT if the router could not read it or a name
+/// is longer than 255 bytes.
+Result<std::string> serialize_header(const MessageHeader& header);
+
+}  // namespace segue::client
