@@ -70,14 +70,14 @@ Status check_catalog_fits(const CatalogState& state, const std::string& cluster,
   if (state.cluster() != cluster) {
     return Status(Code::kInvalidConfig, "the data are of cluster '" + state.cluster() +
                                             "', but the configuration is of cluster '" + cluster +
-                                            "'; check cluster.name and the data directory");
+                                            "'; check the key cluster and the data directory");
   }
   if (state.shard_count() != shard_count) {
     return Status(Code::kInvalidConfig,
                   "cluster '" + cluster + "' was created with " +
                       std::to_string(state.shard_count()) + " shards, but the configuration says " +
                       std::to_string(shard_count) +
-                      "; the number cannot be changed: set cluster.shards back to " +
+                      "; the number cannot be changed: set the key shards back to " +
                       std::to_string(state.shard_count()));
   }
   return {};

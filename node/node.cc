@@ -98,6 +98,7 @@ Status Node::open_disk() {
     return catalog_ == nullptr ? std::string() : catalog_->queue_name(queue);
   };
   options.wakeup = [this] { wakeup_.signal(); };
+  options.logger = &environment_.log;
   Result<storage::OpenedDisk> opened = storage::open_disk_data_center(
       environment_.files, std::move(options),
       [this](storage::DiskDataCenter& disk, const std::vector<storage::RecoveredShard>& shards) {

@@ -33,6 +33,9 @@ Status NodeCatalog::load(std::unique_ptr<storage::CatalogDb> db,
   parts_.log.info(
       "catalog_loaded",
       {{"index", state_.index()}, {"queues", state_.queue_count()}, {"leads", leads()}});
+  // Recovery counts records as needed until it is told which are in the file.
+  const LogIndex stored_to(stored->index());
+  parts_.disk.release_log(kCatalogShard, leads() ? std::min(stored_to, log_end) : log_end);
   if (leads()) return start_leader(log_end);
   start_follower();
   return {};

@@ -79,7 +79,7 @@ TEST_F(CatalogLeaderTest, AnotherClusterOrNumberOfShardsIsRefusedWithTheWayBack)
   commit_all();
   const Status shards = check_catalog_fits(committed_, "c", 16);
   EXPECT_EQ(shards.code(), Code::kInvalidConfig);
-  EXPECT_NE(shards.message().find("set cluster.shards back to 8"), std::string::npos);
+  EXPECT_NE(shards.message().find("set the key shards back to 8"), std::string::npos);
   EXPECT_EQ(check_catalog_fits(committed_, "d", 8).code(), Code::kInvalidConfig);
   EXPECT_TRUE(check_catalog_fits(committed_, "c", 8).is_ok());
   EXPECT_TRUE(check_catalog_fits(CatalogState(), "d", 5).is_ok());
