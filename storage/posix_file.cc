@@ -15,6 +15,7 @@ namespace {
 
 /// Pieces per pwritev: below every system's IOV_MAX (1024), and small enough for the stack.
 constexpr std::size_t kMaxPieces = 512;
+constexpr std::size_t kDirectAlignment = 4096;
 
 std::string bytes_at(const char* action, std::size_t size, std::uint64_t offset) {
   return std::string(action) + " " + std::to_string(size) + " bytes at offset " +
@@ -44,6 +45,8 @@ Result<std::size_t> PosixFile::read(std::uint64_t offset, char* to, std::size_t 
     if (got < 0) return system_error(path(), bytes_at("read", size - done, offset + done), errno);
     if (got == 0) break;
     done += static_cast<std::size_t>(got);
+    // The end of the file; to ask again from here would be an unaligned transfer.
+    if (direct_ && done % kDirectAlignment != 0) break;
   }
   return done;
 }

@@ -34,8 +34,8 @@ Status system_error(const std::string& path, const std::string& action, int erro
 /// A file of the operating system. One thread at a time.
 class PosixFile final : public File {
  public:
-  PosixFile(std::string path, FileDescriptor descriptor)
-      : File(std::move(path)), descriptor_(std::move(descriptor)) {}
+  PosixFile(std::string path, FileDescriptor descriptor, bool direct)
+      : File(std::move(path)), descriptor_(std::move(descriptor)), direct_(direct) {}
 
   Result<std::size_t> read(std::uint64_t offset, char* to, std::size_t size) override;
   Status write(std::uint64_t offset, std::span<const std::string_view> pieces) override;
@@ -45,6 +45,7 @@ class PosixFile final : public File {
 
  private:
   FileDescriptor descriptor_;
+  bool direct_;
 };
 
 }  // namespace segue::storage

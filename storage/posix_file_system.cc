@@ -66,7 +66,8 @@ Result<std::unique_ptr<File>> PosixFileSystem::open(const std::string& path, Ope
     }
     return system_error(path, "open", errno);
   }
-  return std::unique_ptr<File>(std::make_unique<PosixFile>(path, FileDescriptor(descriptor)));
+  return std::unique_ptr<File>(
+      std::make_unique<PosixFile>(path, FileDescriptor(descriptor), direct));
 }
 
 Status PosixFileSystem::rename(const std::string& from, const std::string& to) {

@@ -25,8 +25,9 @@ struct WalFileUse {
 /// What a power loss or a kill left half-written at the end of the log.
 struct WalTornTail {
   std::string path;
-  std::uint64_t offset = 0;          // where the log ends
-  std::uint64_t dropped_groups = 0;  // valid, but behind one that is not; none of them was synced
+  std::uint64_t offset = 0;  // where the log ends
+  std::uint64_t dropped_groups =
+      0;  // whose headers are whole: of which no proof exists that they were synced
 };
 
 /// What recover_wal() found: WalWriter::open() carries on from here.

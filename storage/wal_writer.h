@@ -1,42 +1,28 @@
 #pragma once
 
-#include <chrono>
+#include <atomic>
 #include <cstdint>
-#include <functional>
+#include <deque>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/clock.h"
 #include "common/ids.h"
-#include "common/random.h"
 #include "common/status.h"
 #include "storage/file_system.h"
 #include "storage/log_record.h"
+#include "storage/spsc_ring.h"
+#include "storage/thread_signal.h"
+#include "storage/wal_appender.h"
+#include "storage/wal_files.h"
+#include "storage/wal_options.h"
 #include "storage/wal_recovery.h"
 
 namespace segue::storage {
-
-struct WalOptions {
-  std::string directory;                      // of the .wal files; made if missing
-  std::uint64_t node_hash = 0;                // wal_node_hash()
-  std::uint64_t file_bytes = 64ull << 20;     // rounded up to 4096
-  std::uint64_t reserve_bytes = 64ull << 20;  // kept for records with `uses_reserve`
-  std::size_t inline_bytes =
-      64u << 10;                  // largest lone group written on the caller's thread; 0: none
-  std::uint32_t spare_files = 2;  // released files kept for recycling, beyond those prepared
-  std::chrono::milliseconds sync_interval{
-      1000};              // how long records without `sync` may stay unsynced
-  bool direct_io = true;  // O_DIRECT where the file system takes it
-  /// Called on the WAL thread when poll() has something; must not block.
-  std::function<void()> wakeup;
-  /// Called (on the thread that wrote) when a write or sync failed and the log's end is unknown.
-  /// Empty: says so on stderr and ends the process with exit code 71. If it returns, the writer
-  /// writes nothing more.
-  std::function<void(const Status&)> fatal;
-  const Clock* clock = nullptr;  // null: the machine's; outlives the writer
-  Random* random = nullptr;      // for the files' salts; null: the machine's
-};
 
 struct WalUsage {
   std::uint64_t file_bytes =
@@ -48,48 +34,128 @@ struct WalUsage {
 
 /// Appends to the node's write-ahead log with group commit.
 ///
-/// Lives on the reactor's thread, but for prepare_files(), and has one thread of its own. The log
-/// is synced group by group; a group that failed to be written or synced is never tried again
-/// (fail-stop), except for lack of space, which is waited out.
+/// Lives on the reactor's thread, but for wants_files() and prepare_files(), and has one thread of
+/// its own. Groups go to the thread and their results come back through bounded rings, without
+/// locks. A group that failed to be written or synced is never tried again (fail-stop), except for
+/// lack of space, which is waited out.
 class WalWriter {
  public:
-  /// Carries on where recovery found the log's end: makes what was recovered durable, cuts a torn
-  /// tail off, and prepares a new file to write to. Touches the disk.
+  /// Carries on where recovery found the log's end: makes what was recovered durable and starts a
+  /// new file. Touches the disk. Tell release() about every shard's checkpoint afterwards.
   static Result<std::unique_ptr<WalWriter>> open(FileSystem& files, WalOptions options,
                                                  const RecoveredWal& recovered);
-  virtual ~WalWriter() = default;
+  /// Stops, if stop() was not called.
+  ~WalWriter();
+  WalWriter(const WalWriter&) = delete;
+  WalWriter& operator=(const WalWriter&) = delete;
 
   /// Queues a record for the next flush(); takes no lock and touches no disk. NO_SPACE (and nothing
   /// queued) when the next file cannot be made and the room left is needed for the reserve, or, for
   /// a record that may use the reserve, is used up. CONTENT_TOO_LARGE from 1 GiB on. IO_ERROR after
   /// a fatal failure.
-  virtual Status append(LogRecord record) = 0;
+  Status append(LogRecord record);
   /// Starts writing what is queued as one group. With nothing in flight and a small group, writes
   /// and syncs it right here.
-  virtual void flush() = 0;
-  /// What was committed since the last call, each shard once. Also hands over a group that flush()
-  /// found no room for.
-  virtual std::vector<Committed> poll() = 0;
+  void flush();
+  /// What was committed since the last call, each shard once, by shard. Also hands over what
+  /// flush() had to keep because too much was in flight.
+  std::vector<Committed> poll();
 
   /// Records of the shard at or below `applied` are no longer needed. Files whose records are all
   /// released are recycled by the next prepare_files(), oldest first.
-  virtual void release(ShardId shard, LogIndex applied) = 0;
-  /// The shards whose records keep the oldest file that is no longer written to; empty if there is
-  /// none. Checkpointing (and releasing) them frees it.
-  virtual std::vector<ShardId> pinning() const = 0;
-  virtual WalUsage usage() const = 0;
+  void release(ShardId shard, LogIndex applied);
+  /// The shards whose records keep the oldest file, if it is no longer written to. Checkpointing
+  /// (and releasing) them frees it.
+  std::vector<ShardId> pinning() const;
+  WalUsage usage() const;
 
   /// True when prepare_files() has something to do: files to recycle, or to make (about once a
   /// second after a failure). Cheap; any thread.
-  virtual bool wants_files() const = 0;
+  bool wants_files() const { return files_.wants_preparation(); }
   /// Recycles released files and makes the next ones ahead of need. Any thread, normally the
-  /// background thread; blocks for about file_bytes / (disk's speed). Failures are kept for
-  /// append() and usage(), and heal with a later call.
-  virtual void prepare_files() = 0;
+  /// background thread, but not after stop(). Blocks: writing a new file through takes file_bytes /
+  /// (the disk's speed). Failures are kept for append() and usage(), and heal with a later call.
+  void prepare_files() { files_.prepare(); }
 
-  /// Writes and syncs everything queued, marks the log as cleanly closed, ends the thread, closes
-  /// the files. Last call. NO_SPACE or IO_ERROR when queued records could not be written.
-  virtual Status stop() = 0;
+  /// Writes and syncs everything queued, marks the log as cleanly closed, ends the thread. Last
+  /// call but poll(). NO_SPACE or IO_ERROR when queued records could not be written.
+  Status stop();
+
+ private:
+  /// What one flush() hands over.
+  struct Handover {
+    std::vector<LogRecord> records;
+    std::uint64_t bytes = 0;
+  };
+  /// What came of one or more of them.
+  struct Report {
+    std::vector<WalFileProgress> progress;
+    std::uint64_t handovers = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  WalWriter(FileSystem& files, WalOptions options, const RecoveredWal& recovered);
+
+  // Reactor's thread.
+  Status start(const RecoveredWal& recovered);
+  Status check_space(std::uint64_t bytes, bool uses_reserve) const;
+  std::uint64_t room() const;
+  bool write_inline();
+  void hand_over();
+  void drain_reports();
+  void take_report(Report& report);
+  bool is_released(const WalFileUse& file) const;
+  LogIndex released(ShardId shard) const;
+  void finish_log();
+  void fail_stop(const Status& status);
+
+  // WAL thread.
+  void run();
+  bool take_handovers(std::vector<Handover>& taken);
+  void write_handovers(const std::vector<Handover>& taken);
+  Status write_records(const std::vector<Handover>& taken, Report& report);
+  std::optional<Duration> sync_if_due();
+
+  // Whoever owns the log.
+  void own();
+  bool try_own() { return !owned_.exchange(true, std::memory_order_acquire); }
+  void disown();
+  Status sync_log();
+  void note_unsynced();
+  void fail(const Status& status);
+
+  const WalOptions options_;
+  const SystemClock system_clock_;
+  const Clock& clock_;
+  WalFiles files_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> failed_{false};
+
+  // Of the reactor's thread.
+  std::vector<LogRecord> queued_;
+  std::uint64_t queued_bytes_ = 0;    // of `queued_`
+  bool flush_wanted_ = false;         // of `queued_`, as soon as fewer groups are in flight
+  std::uint64_t flight_bytes_ = 0;    // handed over and not reported
+  std::uint64_t in_flight_ = 0;       // handovers not reported
+  std::vector<Committed> committed_;  // for the next poll(); shards may repeat
+  std::deque<WalFileUse> used_;       // files with records, and last the one being written
+  std::map<ShardId, LogIndex> released_;
+  bool stopped_ = false;
+
+  // Between the two threads.
+  SpscRing<Handover> handovers_;
+  SpscRing<Report> reports_;
+  ThreadSignal signal_;                    // wakes the WAL thread
+  std::atomic<bool> report_waits_{false};  // the reactor was woken and has not polled yet
+
+  // Of the log's owner: the WAL thread, or the reactor's for a write of its own while the other is
+  // idle.
+  std::atomic<bool> owned_{false};
+  WalAppender appender_;
+  std::optional<TimePoint> unsynced_since_;
+  Status stop_status_;
+
+  std::thread thread_;
 };
 
 }  // namespace segue::storage

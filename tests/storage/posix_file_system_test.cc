@@ -115,6 +115,8 @@ TEST_F(PosixFileSystemTest, TransfersPastThePageCacheWhereAllowed) {
   auto again = open("a", OpenMode::kReadDirect);
   ASSERT_TRUE(again->read(4096, block.get(), 4096));
   EXPECT_EQ(std::string(block.get(), 4096), std::string(4096, 'd'));
+  ASSERT_TRUE((*direct)->truncate(5000));
+  EXPECT_EQ(*again->read(4096, block.get(), 4096), 904u);
 }
 
 TEST_F(PosixFileSystemTest, NamesAreMadeRenamedListedAndRemoved) {

@@ -1,0 +1,110 @@
+#include "node/delivery.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace segue::node {
+
+namespace {
+
+// What one turn gives out at most: of one queue, and of all.
+constexpr std::uint64_t kQueueMessages = 8192;
+constexpr std::uint64_t kQueueBytes = 4 << 20;
+constexpr std::uint64_t kTurnMessages = 32768;
+constexpr std::uint64_t kTurnBytes = 16 << 20;
+
+/// Consumers alternate after so many messages at the latest.
+constexpr std::uint64_t kSlice = 32;
+
+/// More frames than this are not kept open at once: those that are full of turns are sent.
+constexpr std::size_t kOpenFrames = 64;
+
+}  // namespace
+
+void Delivery::end_turn() {
+  turn_messages_ = 0;
+  turn_bytes_ = 0;
+  std::vector<HostedQueue*> served;
+  for (HostedQueue* hosted : queues_.ready().take_all()) {
+    if (turn_messages_ >= kTurnMessages || turn_bytes_ >= kTurnBytes) {
+      queues_.ready().add(*hosted);  // first in the next turn
+    } else if (serve(*hosted)) {
+      served.push_back(hosted);
+    }
+  }
+  for (HostedQueue* hosted : served) queues_.ready().add(*hosted);
+}
+
+bool Delivery::serve(HostedQueue& hosted) {
+  queue_messages_ = 0;
+  queue_bytes_ = 0;
+  bool more = gets_.serve(hosted);
+  while (more && queue_messages_ < kQueueMessages && queue_bytes_ < kQueueBytes) {
+    more = hosted.readers && hosted.readers->ring.front() != nullptr && serve_slice(hosted);
+  }
+  send_frames();
+  if (queue_messages_ > 0) shards_.of(hosted).propose_mark(hosted);
+  if (hosted.has_takers()) read_ahead_.consider(hosted);
+  turn_messages_ += queue_messages_;
+  turn_bytes_ += queue_bytes_;
+  return more;
+}
+
+bool Delivery::serve_slice(HostedQueue& hosted) {
+  ConsumerRing& ring = hosted.readers->ring;
+  Consumer& consumer = *ring.front();
+  // A few messages for many consumers are spread; a single one is given all there is.
+  const std::uint64_t group = ring.front_group_size();
+  const std::uint64_t fair =
+      group == 1 ? kQueueMessages - queue_messages_
+                 : std::clamp<std::uint64_t>(hosted.queue.ready() / group, 1, kSlice);
+  Queue::Next next = hosted.queue.next(static_cast<std::uint32_t>(fair));
+  if (next.wait == Queue::Wait::kMark) shards_.of(hosted).propose_mark(hosted);
+  if (next.wait != Queue::Wait::kNothing) return false;
+  const std::uint64_t room = kQueueBytes - queue_bytes_;
+  next.run.count = std::max(1u, messages_within(next.run, next.run.count, room));
+  const std::uint32_t admitted = consumer.admits(next.run);
+  if (admitted > 0) {
+    give(hosted, consumer, next.run.part(0, admitted));
+    ring.rotate();
+  }
+  // What comes next is too large for its credit, or the credit is used up.
+  if (admitted < next.run.count || !consumer.has_credit()) ring.withdraw(consumer);
+  return true;
+}
+
+void Delivery::give(HostedQueue& hosted, Consumer& consumer, const MessageRun& run) {
+  Queue& queue = hosted.queue;
+  const std::uint64_t number = consumer.deliver(queue.id(), run, !consumer.no_ack());
+  frame_of(consumer).add(number, queue, run);
+  queue.take(run);
+  queue_messages_ += run.count;
+  queue_bytes_ += run.body_bytes();
+  if (consumer.no_ack()) {
+    queue.end_unacked(run.count);
+    queue.count_settled(run.count);
+    shards_.of(hosted).depart(hosted, {run.first.value, run.last().value}, Departure::kAcked);
+  }
+}
+
+DeliveryFrame& Delivery::frame_of(Consumer& consumer) {
+  for (std::size_t i = 0; i < open_count_; ++i) {
+    if (open_[i].consumer == &consumer) return open_[i].frame;
+  }
+  if (open_count_ == kOpenFrames) send_frames();
+  if (open_count_ == open_.size()) open_.emplace_back();
+  Open& open = open_[open_count_++];
+  open.consumer = &consumer;
+  return open.frame;
+}
+
+void Delivery::send_frames() {
+  for (std::size_t i = 0; i < open_count_; ++i) {
+    Open& open = open_[i];
+    DeliveryFrame::Built built = open.frame.take(*open.consumer);
+    output_.deliver(open.consumer->peer(), std::move(built.delivery), std::move(built.bodies));
+  }
+  open_count_ = 0;
+}
+
+}  // namespace segue::node

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "common/bytes.h"
+#include "common/message_batch.h"
+
+namespace segue::node {
+
+/// Counts the bytes of messages that are alive: each buffer once, from its arrival until the last
+/// slice of it is gone, whoever holds it (queues, the log's writer, sockets). Says when messages
+/// have to go to disk and when no more may come in. Reactor's thread; slices may die on any.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(std::uint64_t limit)
+      : limit_(limit), used_(std::make_shared<std::atomic<std::uint64_t>>(0)) {}
+
+  /// The bytes, counted from now on together with `extra` for what is kept beside them. Small ones
+  /// are copied, since a slice keeps the whole frame alive that it came in.
+  SharedBytes track(SharedBytes bytes, std::size_t extra);
+  /// A batch read from disk, counted from now on.
+  MessageBatchPtr track(MessageBatchPtr batch);
+
+  std::uint64_t limit() const { return limit_; }
+  std::uint64_t used() const { return used_->load(std::memory_order_relaxed); }
+  bool should_spill() const { return used() > limit_ / 100 * 40; }
+  /// How much to give back until should_spill() has been false for a while.
+  std::uint64_t surplus() const {
+    const std::uint64_t aim = limit_ / 100 * 35;
+    return used() > aim ? used() - aim : 0;
+  }
+  bool above_block_mark() const { return used() > limit_ / 100 * 70; }
+  bool below_unblock_mark() const { return used() < limit_ / 100 * 60; }
+
+ private:
+  using Counter = std::shared_ptr<std::atomic<std::uint64_t>>;
+  template <typename Held>
+  struct Holder;
+
+  const std::uint64_t limit_;
+  Counter used_;
+};
+
+}  // namespace segue::node

@@ -1,0 +1,243 @@
+#include "node/queue.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/check.h"
+
+namespace segue::node {
+
+namespace {
+
+/// Marks are reserved so many messages ahead of the cursor, and renewed when half is used.
+constexpr std::uint64_t kMarkStep = 10'000;
+
+}  // namespace
+
+Queue::~Queue() {
+  totals_.ready -= ready_;
+  totals_.unacked -= unacked_;
+}
+
+void Queue::set_ready(std::uint64_t ready) {
+  totals_.ready += ready - ready_;
+  ready_ = ready;
+}
+
+void Queue::end_unacked(std::uint64_t count) {
+  SEGUE_CHECK(unacked_ >= count);
+  unacked_ -= count;
+  totals_.unacked -= count;
+}
+
+std::string Queue::display_name() const {
+  return defined_ ? "'" + name_ + "'" : "number " + std::to_string(id_.value);
+}
+
+void Queue::define(const std::string& name, QueueDurability durability, bool auto_delete) {
+  name_ = name;
+  durability_ = durability;
+  auto_delete_ = auto_delete;
+  defined_ = true;
+}
+
+Queue::Active& Queue::active() {
+  if (!active_) active_ = std::make_unique<Active>();
+  return *active_;
+}
+
+const DeliveryCounts& Queue::active_counts() const {
+  static const DeliveryCounts none;
+  return active_ ? active_->counts : none;
+}
+
+// ---- the state machine
+
+void Queue::apply_enqueue(Sequence first, const MessageBatchPtr& batch,
+                          std::span<const std::uint32_t> places) {
+  QueueMessages& messages = active().messages;
+  const auto count = places.empty() ? batch->count() : static_cast<std::uint32_t>(places.size());
+  // Replayed over what was stored after the checkpoint: those are on disk.
+  const std::uint64_t known =
+      applied_next_ > first ? std::min<std::uint64_t>(count, applied_next_.value - first.value) : 0;
+  std::uint32_t at = static_cast<std::uint32_t>(known);
+  while (at < count) {
+    const std::uint32_t place = places.empty() ? at : places[at];
+    std::uint32_t length = places.empty() ? count - at : 1;
+    while (at + length < count && places[at + length] == place + length) ++length;
+    MessageRun run{first.next(at), batch, place, length};
+    unstored_bytes_ += run.body_bytes();
+    messages.append(std::move(run));
+    at += length;
+  }
+  const std::uint64_t added = count - known;
+  set_ready(ready_ + added);
+  enqueued_total_ += added;
+  applied_next_ = std::max(applied_next_, first.next(count));
+  next_ = std::max(next_, applied_next_);
+}
+
+void Queue::apply_settle(NumberRange range, storage::DiskDataCenter& disk) {
+  if (active_) {
+    unstored_bytes_ -= active_->messages.settle(range, stored_through_).body_bytes;
+    active_->counts.erase(range);
+  }
+  if (range.first <= stored_through_.value) {
+    disk.settle(id_, Sequence{range.first}, Sequence{std::min(range.last, stored_through_.value)});
+  }
+}
+
+void Queue::apply_requeue(NumberRange range) {
+  active().counts.increment(range);
+}
+
+void Queue::apply_mark(Sequence mark) {
+  mark_ = std::max(mark_, mark);
+  proposed_mark_ = std::max(proposed_mark_, mark);
+}
+
+bool Queue::save(v1::QueueState& state) const {
+  if (applied_next_ == Sequence{1}) return false;
+  state.set_queue_id(id_.value);
+  state.set_next_sequence(applied_next_.value);
+  state.set_delivery_mark(mark_.value);
+  for (const auto& [first, span] : active_counts().spans()) {
+    v1::CountedRange& range = *state.add_delivery_counts();
+    range.set_first(first);
+    range.set_last(span.last);
+    range.set_count(span.count);
+  }
+  return true;
+}
+
+// ---- start
+
+void Queue::restore(const v1::QueueState& state) {
+  applied_next_ = std::max(applied_next_, Sequence{state.next_sequence()});
+  next_ = applied_next_;
+  apply_mark(Sequence{state.delivery_mark()});
+  for (const v1::CountedRange& range : state.delivery_counts()) {
+    active().counts.set({range.first(), range.last()}, range.count());
+  }
+}
+
+void Queue::restore_stored(const storage::StoredQueue& stored) {
+  stored_through_ = written_through_ = stored.last_stored;
+  applied_next_ = std::max(applied_next_, stored.last_stored.next());
+  next_ = applied_next_;
+}
+
+void Queue::finish_replay(const storage::StoredQueue& stored) {
+  recovered_mark_ = mark_;
+  set_ready(stored.messages + (active_ ? active_->messages.count_messages() : 0));
+  enqueued_total_ = 0;
+  cursor_ = Sequence{1};
+  if (stored.messages > 0) {
+    cursor_ = gap_begin_ = stored.first_valid;
+    gap_end_ = stored_through_.next();
+  }
+  next_ = applied_next_;
+}
+
+void Queue::start_empty() {
+  active_.reset();
+  stored_through_ = written_through_ = Sequence{0};
+  cursor_ = applied_next_ = next_;
+  close_gap();
+  set_ready(0);
+  unstored_bytes_ = window_bytes_ = 0;
+}
+
+// ---- delivering
+
+std::optional<Sequence> Queue::wanted_mark() const {
+  const Sequence last{next_.value - 1};
+  if (!durable() || proposed_mark_ >= last) return std::nullopt;
+  if (cursor_.value + kMarkStep / 2 <= proposed_mark_.value) return std::nullopt;
+  return std::min(last, cursor_.next(kMarkStep));
+}
+
+Queue::Next Queue::next(std::uint32_t max_count) {
+  if (!active_ && !has_gap()) {
+    cursor_ = applied_next_;
+    lose(ready_);
+    return {};
+  }
+  return active().returned.empty() ? next_fresh(max_count) : next_returned(max_count);
+}
+
+Queue::Next Queue::next_returned(std::uint32_t max_count) {
+  const NumberRange range = active_->returned.front();
+  auto run = active_->messages.first_run(Sequence{range.first}, Sequence{range.last});
+  if (!run || run->first.value != range.first) return {Wait::kDisk, {}};
+  run->count = std::min(run->count, max_count);
+  return {Wait::kNothing, *std::move(run)};
+}
+
+Queue::Next Queue::next_fresh(std::uint32_t max_count) {
+  if (has_gap() && cursor_ >= gap_begin_) return {Wait::kDisk, {}};
+  const Sequence through = has_gap() ? Sequence{gap_begin_.value - 1} : applied_through();
+  auto run = active_->messages.first_run(cursor_, through);
+  if (!run) {
+    cursor_ = through.next();
+    window_bytes_ = 0;
+    if (has_gap()) return {Wait::kDisk, {}};
+    lose(ready_);
+    return {};
+  }
+  run->count = std::min(run->count, max_count);
+  if (durable() && run->last() > mark_) {
+    if (run->first > mark_) return {Wait::kMark, {}};
+    run->count = static_cast<std::uint32_t>(mark_.value - run->first.value + 1);
+  }
+  return {Wait::kNothing, *std::move(run)};
+}
+
+void Queue::take(const MessageRun& run) {
+  if (run.first < cursor_) {
+    active_->returned.remove({run.first.value, run.last().value});
+  } else {
+    if (has_gap()) window_bytes_ -= std::min(window_bytes_, run.body_bytes());
+    cursor_ = run.last().next();
+  }
+  SEGUE_CHECK(ready_ >= run.count);
+  set_ready(ready_ - run.count);
+  unacked_ += run.count;
+  totals_.unacked += run.count;
+  delivered_total_ += run.count;
+}
+
+bool Queue::any_redelivered(const MessageRun& run) const {
+  return run.first <= recovered_mark_ ||
+         active_counts().any_in({run.first.value, run.last().value});
+}
+
+bool Queue::redelivered(Sequence sequence) const {
+  return sequence <= recovered_mark_ || delivery_count(sequence) > 0;
+}
+
+void Queue::make_ready(NumberRange range) {
+  active().returned.add(range);
+  set_ready(ready_ + range.count());
+}
+
+Queue::ReadyRanges Queue::take_all_ready() {
+  ReadyRanges taken;
+  taken.count = ready_;
+  if (active_) {
+    for (const auto& [first, last] : active_->returned.ranges()) {
+      taken.ranges.push_back({first, last});
+    }
+    active_->returned.clear();
+  }
+  if (ready_ > 0 && cursor_ < applied_next_) {
+    taken.ranges.push_back({cursor_.value, applied_next_.value - 1});
+  }
+  cursor_ = applied_next_;
+  close_gap();
+  set_ready(0);
+  window_bytes_ = 0;
+  return taken;
+}
+
+}  // namespace segue::node

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "node/peer_output.h"
+#include "node/queue_table.h"
+#include "node/read_ahead.h"
+#include "node/shard_table.h"
+#include "node/subscriptions.h"
+#include "segue/v1/peer.pb.h"
+
+namespace segue::node {
+
+/// Gets: one message for one request, before any consumer's turn. A get whose message is still on
+/// disk waits for it; those after it wait too. Reactor's thread.
+class QueueGets {
+ public:
+  /// The references outlive this.
+  QueueGets(QueueTable& queues, ShardTable& shards, Subscriptions& subscriptions,
+            ReadAhead& read_ahead, PeerOutput& output)
+      : queues_(queues),
+        shards_(shards),
+        subscriptions_(subscriptions),
+        read_ahead_(read_ahead),
+        output_(output) {}
+
+  void on_get(PeerId peer, std::uint64_t request_id, HostedQueue& hosted, const v1::QueueGet& get);
+  /// Answers what can be answered; false while a get waits.
+  bool serve(HostedQueue& hosted);
+  /// The queue goes: waiting gets are answered.
+  void end_gets_of(HostedQueue& hosted);
+
+ private:
+  void deliver(const WaitingGet& get, Consumer& consumer, HostedQueue& hosted,
+               const MessageRun& run);
+
+  QueueTable& queues_;
+  ShardTable& shards_;
+  Subscriptions& subscriptions_;
+  ReadAhead& read_ahead_;
+  PeerOutput& output_;
+};
+
+}  // namespace segue::node

@@ -1,0 +1,279 @@
+#include "node/queue_host.h"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "node/auto_delete.h"
+#include "node/checkpointer.h"
+#include "node/delivery.h"
+#include "node/queue_gets.h"
+#include "node/queue_requests.h"
+#include "node/queue_storer.h"
+#include "node/read_ahead.h"
+#include "node/settle_intake.h"
+#include "node/shard_table.h"
+#include "node/spiller.h"
+#include "node/subscriptions.h"
+#include "node/wire_error.h"
+
+namespace segue::node {
+
+namespace {
+
+/// So many times checkpoint_wal_bytes may the log be ahead of the checkpoints.
+constexpr std::uint64_t kWalAhead = 4;
+
+/// What needs the disk, and therefore comes when it is open.
+struct WithDisk {
+  WithDisk(const QueueHost::Options& options, storage::DiskDataCenter& disk_center,
+           PeerOutput& output, Logger& log, MemoryBudget& memory, PublishGate& gate,
+           QueueTable& queues, const TurnClock& clock, AutoDelete& auto_delete)
+      : disk(disk_center),
+        context{disk, queues, output, log, memory, gate, clock, in_turn},
+        read_ahead(disk, queues, memory, log),
+        storer(disk, queues, memory, gate, clock, log),
+        spiller(queues, memory, storer, read_ahead, clock),
+        checkpointer({options.checkpoint_wal_bytes, options.checkpoint_interval}, disk, queues,
+                     shards, storer, gate, clock, log),
+        subscriptions(queues, shards, output, auto_delete),
+        settles(queues, shards, subscriptions, output),
+        gets(queues, shards, subscriptions, read_ahead, output),
+        requests(disk, queues, shards, gets, output),
+        delivery(queues, shards, output, read_ahead, gets) {}
+
+  storage::DiskDataCenter& disk;
+  std::vector<Shard*> in_turn;
+  ShardContext context;
+  ShardTable shards;
+  ReadAhead read_ahead;
+  QueueStorer storer;
+  Spiller spiller;
+  Checkpointer checkpointer;
+  Subscriptions subscriptions;
+  SettleIntake settles;
+  QueueGets gets;
+  QueueRequests requests;
+  Delivery delivery;
+};
+
+}  // namespace
+
+struct QueueHost::Parts {
+  Parts(const Options& given, PeerOutput& out, Logger& logger, DeleteQueueRequest request_delete)
+      : options(given),
+        output(out),
+        log(logger),
+        memory(given.memory_limit),
+        gate(memory, given.free_disk_limit, given.checkpoint_wal_bytes * kWalAhead),
+        auto_delete(queues, clock, std::move(request_delete)) {}
+
+  const Options options;
+  PeerOutput& output;
+  Logger& log;
+  TurnClock clock;
+  MemoryBudget memory;
+  PublishGate gate;
+  QueueTable queues;
+  AutoDelete auto_delete;
+  std::unique_ptr<WithDisk> with_disk;
+  bool started = false;
+
+  WithDisk& open() {
+    SEGUE_CHECK(with_disk != nullptr);
+    return *with_disk;
+  }
+  Shard& shard(ShardId id) {
+    Shard* found = open().shards.find(id);
+    if (found != nullptr) return *found;
+    Shard& made = open().shards.find_or_add(id, open().context);
+    if (started) made.start(LogIndex{0});
+    return made;
+  }
+  QueueDurability durability_of(const v1::QueueDefinition& definition) const;
+  void set_time(TimePoint now, std::int64_t wall_ms) {
+    clock.now = now;
+    clock.wall_ms = wall_ms;
+  }
+};
+
+QueueDurability QueueHost::Parts::durability_of(const v1::QueueDefinition& definition) const {
+  if (!definition.durable()) return QueueDurability::kTransient;
+  const auto argument = definition.arguments().find("x-durability");
+  if (argument != definition.arguments().end()) {
+    const v1::FieldValue& value = argument->second;
+    if (value.string_value() == "sync") return QueueDurability::kSync;
+    if (value.int_value() > 0) return QueueDurability::kInterval;
+  }
+  return options.durability_sync ? QueueDurability::kSync : QueueDurability::kInterval;
+}
+
+QueueHost::QueueHost(const Options& options, PeerOutput& output, Logger& log,
+                     DeleteQueueRequest request_delete)
+    : parts_(std::make_unique<Parts>(options, output, log, std::move(request_delete))) {}
+
+QueueHost::~QueueHost() = default;
+
+// ---- start
+
+Status QueueHost::restore(storage::DiskDataCenter& disk,
+                          const std::vector<storage::RecoveredShard>& shards) {
+  Parts& parts = *parts_;
+  parts.with_disk =
+      std::make_unique<WithDisk>(parts.options, disk, parts.output, parts.log, parts.memory,
+                                 parts.gate, parts.queues, parts.clock, parts.auto_delete);
+  for (const storage::RecoveredShard& shard : shards) {
+    if (shard.shard == kCatalogShard) continue;
+    SEGUE_RETURN_IF_ERROR(parts.shard(shard.shard).restore(shard));
+  }
+  return {};
+}
+
+Status QueueHost::replay(const storage::ReplayedRecord& record) {
+  return parts_->shard(record.shard).replay(record);
+}
+
+void QueueHost::start(const std::vector<storage::Committed>& log_ends, TimePoint now,
+                      std::int64_t wall_ms) {
+  Parts& parts = *parts_;
+  parts.set_time(now, wall_ms);
+  std::map<ShardId, LogIndex> ends;
+  for (const storage::Committed& end : log_ends) {
+    if (end.shard == kCatalogShard) continue;
+    ends[end.shard] = end.up_to;
+    parts.shard(end.shard);
+  }
+  for (const auto& [id, shard] : parts.open().shards.all()) shard->start(ends[id]);
+  parts.started = true;
+  parts.gate.check_disk(parts.open().disk.stats(), now);
+}
+
+// ---- the catalog
+
+void QueueHost::add_queue(const v1::QueueDefinition& definition) {
+  Parts& parts = *parts_;
+  const ShardId shard{static_cast<std::uint16_t>(definition.shard())};
+  HostedQueue& hosted = parts.shard(shard).add_queue(QueueId{definition.id()});
+  Queue& queue = hosted.queue;
+  const bool first_time = !queue.defined();
+  queue.define(definition.name(), parts.durability_of(definition), definition.auto_delete());
+  if (first_time && !queue.durable() && queue.applied_through() > Sequence{0}) {
+    // What a transient queue had spilled before the restart.
+    parts.open().disk.drop_queue(queue.id());
+    queue.start_empty();
+  }
+}
+
+void QueueHost::remove_queue(QueueId id) {
+  Parts& parts = *parts_;
+  HostedQueue* hosted = parts.queues.find(id);
+  if (hosted == nullptr) return;
+  parts.open().gets.end_gets_of(*hosted);
+  parts.open().subscriptions.end_consumers_of(*hosted);
+  parts.open().shards.of(*hosted).remove_queue(*hosted);
+}
+
+void QueueHost::end_of_catalog_load() {
+  std::vector<QueueId> unnamed;
+  for (const auto& [id, hosted] : parts_->queues.all()) {
+    if (!hosted->queue.defined()) unnamed.push_back(id);
+  }
+  for (const QueueId id : unnamed) {
+    parts_->log.info("queue_dropped", {{"queue_id", id}, {"reason", "not in the catalog"}});
+    remove_queue(id);
+  }
+}
+
+// ---- peers
+
+void QueueHost::on_publish(PeerId peer, const v1::ShardPublish& publish, SharedBytes bodies) {
+  Parts& parts = *parts_;
+  parts.gate.check_memory();
+  Shard* shard =
+      publish.shard() < kMaxShards
+          ? parts.open().shards.find(ShardId{static_cast<std::uint16_t>(publish.shard())})
+          : nullptr;
+  if (shard != nullptr && !parts.gate.closed()) {
+    return shard->publish(peer, publish, std::move(bodies));
+  }
+  const std::string number = std::to_string(publish.shard());
+  v1::ShardConfirm confirm;
+  confirm.set_batch_id(publish.batch_id());
+  *confirm.mutable_error() =
+      shard == nullptr
+          ? wire_error(Code::kShardUnavailable, "", "shard " + number + " is not on this node")
+          : wire_error(Code::kShardBlocked, "",
+                       "shard " + number + " takes no publishes: " + parts.gate.reason());
+  parts.output.confirm(peer, std::move(confirm));
+}
+
+void QueueHost::on_consumer_command(PeerId peer, const v1::ConsumerCommand& command) {
+  parts_->open().subscriptions.on_command(peer, command);
+}
+
+void QueueHost::on_settle(PeerId peer, const v1::PeerSettle& settle) {
+  parts_->open().settles.on_settle(peer, settle);
+}
+
+void QueueHost::on_queue_request(PeerId peer, const v1::QueueRequest& request) {
+  parts_->open().requests.on_request(peer, request);
+}
+
+void QueueHost::on_peer_lost(PeerId peer) {
+  parts_->open().subscriptions.on_peer_lost(peer);
+}
+
+// ---- the loop
+
+void QueueHost::on_committed(ShardId shard, LogIndex up_to) {
+  if (Shard* found = parts_->open().shards.find(shard)) found->on_committed(up_to);
+}
+
+void QueueHost::on_tick(TimePoint now, std::int64_t wall_ms) {
+  Parts& parts = *parts_;
+  WithDisk& open = parts.open();
+  parts.set_time(now, wall_ms);
+  parts.gate.check_memory();
+  parts.gate.check_disk(open.disk.stats(), now);
+  parts.auto_delete.on_tick();
+  open.read_ahead.on_tick();
+  open.spiller.on_tick();
+  open.checkpointer.on_tick();
+  for (const auto& [id, shard] : open.shards.all()) shard->on_tick();
+}
+
+void QueueHost::end_turn(TimePoint now, std::int64_t wall_ms) {
+  WithDisk& open = parts_->open();
+  parts_->set_time(now, wall_ms);
+  open.delivery.end_turn();
+  for (Shard* shard : std::exchange(open.in_turn, {})) shard->end_turn();
+  open.spiller.end_turn();
+  open.checkpointer.step();
+  open.storer.step();
+}
+
+bool QueueHost::wants_turn() const {
+  const WithDisk& open = *parts_->with_disk;
+  return !parts_->queues.ready().empty() || !open.in_turn.empty() || open.checkpointer.wants_turn();
+}
+
+void QueueHost::begin_shutdown(std::function<void()> done) {
+  parts_->open().checkpointer.begin_shutdown(std::move(done));
+}
+
+v1::NodeState QueueHost::state() const {
+  const Parts& parts = *parts_;
+  const storage::DiskStats disk = parts.with_disk->disk.stats();
+  v1::NodeState state;
+  state.set_blocked_reason(parts.gate.reason());
+  state.set_memory_bytes(parts.memory.used());
+  state.set_memory_limit(parts.memory.limit());
+  state.set_disk_free_bytes(disk.free_bytes);
+  state.set_wal_bytes(disk.wal_bytes);
+  state.set_queues(parts.queues.size());
+  state.set_ready(parts.queues.totals().ready);
+  state.set_unacked(parts.queues.totals().unacked);
+  return state;
+}
+
+}  // namespace segue::node

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "node/peer_output.h"
+#include "node/queue_gets.h"
+#include "node/queue_table.h"
+#include "node/shard_table.h"
+#include "segue/v1/peer.pb.h"
+#include "storage/disk_data_center.h"
+
+namespace segue::node {
+
+/// Requests about one queue: get, purge, status, whether it may be deleted. Reactor's thread.
+class QueueRequests {
+ public:
+  /// The references outlive this.
+  QueueRequests(storage::DiskDataCenter& disk, QueueTable& queues, ShardTable& shards,
+                QueueGets& gets, PeerOutput& output)
+      : disk_(disk), queues_(queues), shards_(shards), gets_(gets), output_(output) {}
+
+  void on_request(PeerId peer, const v1::QueueRequest& request);
+
+ private:
+  void purge(PeerId peer, std::uint64_t request_id, HostedQueue& hosted);
+  void check_delete(const v1::QueueDelete& conditions, HostedQueue& hosted, v1::QueueReply& reply);
+  void describe(const HostedQueue& hosted, v1::QueueDescription& description) const;
+
+  storage::DiskDataCenter& disk_;
+  QueueTable& queues_;
+  ShardTable& shards_;
+  QueueGets& gets_;
+  PeerOutput& output_;
+};
+
+}  // namespace segue::node

@@ -1,0 +1,139 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/ids.h"
+#include "node/consumer.h"
+#include "node/consumer_ring.h"
+#include "node/peer_output.h"
+#include "node/queue.h"
+
+namespace segue::node {
+
+/// A get that waits for its message to come from disk, or for a delivery mark.
+struct WaitingGet {
+  PeerId peer;
+  std::uint64_t request_id = 0;
+  std::uint64_t consumer = 0;
+  bool no_ack = false;
+};
+
+/// Who reads a queue.
+struct QueueReaders {
+  ConsumerRing ring;
+  std::map<std::pair<PeerId, std::uint64_t>, Consumer*> consumers;
+  std::deque<WaitingGet> gets;
+};
+
+inline constexpr std::uint32_t kNoSlot = std::numeric_limits<std::uint32_t>::max();
+
+/// A queue with its readers, and its places in the lists of queues that have something to do.
+struct HostedQueue {
+  HostedQueue(QueueId id, ShardId shard, QueueTotals& totals) : queue(id, shard, totals) {}
+
+  Queue queue;
+  std::unique_ptr<QueueReaders> readers;  // null: none
+  bool deleting = false;                  // the catalog was asked to delete it
+  std::uint32_t shard_slot = kNoSlot;
+  std::uint32_t ready_slot = kNoSlot;
+  std::uint32_t memory_slot = kNoSlot;
+  std::uint32_t unstored_slot = kNoSlot;
+
+  QueueReaders& make_readers() {
+    if (!readers) readers = std::make_unique<QueueReaders>();
+    return *readers;
+  }
+  bool has_consumers() const { return readers && !readers->consumers.empty(); }
+  std::uint32_t consumer_count() const {
+    return readers ? static_cast<std::uint32_t>(readers->consumers.size()) : 0;
+  }
+  /// Whether anybody would take a message now.
+  bool has_takers() const {
+    return readers && (readers->ring.front() != nullptr || !readers->gets.empty());
+  }
+  void drop_readers_if_unused() {
+    if (readers && readers->consumers.empty() && readers->gets.empty()) readers.reset();
+  }
+};
+
+/// A list of queues, each at most once; adding and taking out cost the same however long it is.
+template <std::uint32_t HostedQueue::*kSlot>
+class QueueList {
+ public:
+  bool empty() const { return queues_.empty(); }
+  std::size_t size() const { return queues_.size(); }
+  HostedQueue& operator[](std::size_t at) const { return *queues_[at]; }
+  void add(HostedQueue& queue) {
+    if (queue.*kSlot != kNoSlot) return;
+    queue.*kSlot = static_cast<std::uint32_t>(queues_.size());
+    queues_.push_back(&queue);
+  }
+  void remove(HostedQueue& queue) {
+    const std::uint32_t at = queue.*kSlot;
+    if (at == kNoSlot) return;
+    queues_[at] = queues_.back();
+    queues_[at]->*kSlot = at;
+    queues_.pop_back();
+    queue.*kSlot = kNoSlot;
+  }
+  /// Empties the list; what was in it.
+  std::vector<HostedQueue*> take_all() {
+    for (HostedQueue* queue : queues_) queue->*kSlot = kNoSlot;
+    return std::exchange(queues_, {});
+  }
+
+ private:
+  std::vector<HostedQueue*> queues_;
+};
+
+/// All queues of the node by id, and those that have something to do. Reactor's thread.
+class QueueTable {
+ public:
+  HostedQueue* find(QueueId id) const {
+    const auto at = queues_.find(id);
+    return at == queues_.end() ? nullptr : at->second.get();
+  }
+  HostedQueue& find_or_add(QueueId id, ShardId shard) {
+    auto& queue = queues_[id];
+    if (!queue) queue = std::make_unique<HostedQueue>(id, shard, totals_);
+    return *queue;
+  }
+  /// Destroys the queue; it must have left its shard's lists.
+  void erase(HostedQueue& queue) {
+    ready_.remove(queue);
+    in_memory_.remove(queue);
+    queues_.erase(queue.queue.id());
+  }
+
+  std::size_t size() const { return queues_.size(); }
+  const QueueTotals& totals() const { return totals_; }
+  const std::unordered_map<QueueId, std::unique_ptr<HostedQueue>>& all() const { return queues_; }
+
+  /// Something changed that may let the queue deliver.
+  void wake(HostedQueue& queue) {
+    if (queue.has_takers()) ready_.add(queue);
+  }
+  /// The queue got messages into memory.
+  void note_memory(HostedQueue& queue) { in_memory_.add(queue); }
+
+  using ReadyList = QueueList<&HostedQueue::ready_slot>;
+  using MemoryList = QueueList<&HostedQueue::memory_slot>;
+  ReadyList& ready() { return ready_; }
+  const ReadyList& ready() const { return ready_; }
+  MemoryList& in_memory() { return in_memory_; }
+
+ private:
+  QueueTotals totals_;
+  std::unordered_map<QueueId, std::unique_ptr<HostedQueue>> queues_;
+  ReadyList ready_;
+  MemoryList in_memory_;
+};
+
+}  // namespace segue::node

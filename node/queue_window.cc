@@ -1,0 +1,164 @@
+// What of a queue is in memory: reading ahead, storing, evicting (class Queue).
+#include <algorithm>
+#include <utility>
+
+#include "common/check.h"
+#include "node/queue.h"
+
+namespace segue::node {
+
+namespace {
+
+/// A load of returned messages goes on over holes up to so many messages.
+constexpr std::uint64_t kSmallHole = 64;
+
+}  // namespace
+
+// ---- reading ahead
+
+std::optional<Queue::LoadPlan> Queue::plan_load(std::uint64_t window) const {
+  if (loading_) return std::nullopt;
+  if (active_ && !active_->returned.empty()) {
+    const NumberRange first = active_->returned.front();
+    const auto run = active_->messages.first_run(Sequence{first.first}, Sequence{first.last});
+    if (!run || run->first.value != first.first) return plan_returned(first);
+  }
+  if (!has_gap() || window_bytes_ >= window) return std::nullopt;
+  return LoadPlan{gap_begin_, Sequence{gap_end_.value - 1}, false};
+}
+
+Queue::LoadPlan Queue::plan_returned(NumberRange first) const {
+  std::uint64_t through = first.last;
+  for (const auto& [next_first, next_last] : active_->returned.ranges()) {
+    if (next_first > through + kSmallHole) break;
+    through = next_last;
+  }
+  return {Sequence{first.first}, Sequence{through}, true};
+}
+
+void Queue::finish_load(const LoadPlan& plan, const storage::LoadedMessages& loaded) {
+  loading_ = false;
+  if (plan.returned) {
+    finish_returned_load(plan, loaded);
+  } else if (has_gap() && plan.from == gap_begin_) {
+    finish_gap_load(plan, loaded);
+  }
+}
+
+void Queue::finish_returned_load(const LoadPlan& plan, const storage::LoadedMessages& loaded) {
+  if (!active_) return;
+  RangeSet& returned = active_->returned;
+  for (const MessageRun& run : loaded.runs) {
+    // Of what was loaded, only what is still ready; the rest is unacked and may stay on disk.
+    NumberRange wanted;
+    std::uint64_t at = run.first.value;
+    while (at <= run.last().value && returned.find_from(at, &wanted) &&
+           wanted.first <= run.last().value) {
+      const std::uint64_t low = std::max(wanted.first, at);
+      const std::uint64_t high = std::min(wanted.last, run.last().value);
+      active_->messages.insert(run.part(static_cast<std::uint32_t>(low - run.first.value),
+                                        static_cast<std::uint32_t>(high - low + 1)));
+      at = high + 1;
+    }
+  }
+  const Sequence scanned = std::clamp(loaded.scanned_through, plan.from, plan.through);
+  std::uint64_t at = plan.from.value;
+  NumberRange wanted;
+  while (at <= scanned.value && returned.find_from(at, &wanted) && wanted.first <= scanned.value) {
+    const Sequence low{std::max(wanted.first, at)};
+    const Sequence high{std::min(wanted.last, scanned.value)};
+    const auto run = active_->messages.first_run(low, high);
+    const std::uint64_t missing_end = run ? run->first.value : high.value + 1;
+    if (missing_end > low.value) lose(returned.remove({low.value, missing_end - 1}));
+    at = run ? run->last().value + 1 : high.value + 1;
+  }
+}
+
+void Queue::finish_gap_load(const LoadPlan& plan, const storage::LoadedMessages& loaded) {
+  for (const MessageRun& run : loaded.runs) {
+    active().messages.insert(run);
+    window_bytes_ += run.body_bytes();
+  }
+  std::uint64_t corrupt = 0;
+  for (const Sequence sequence : loaded.corrupt) {
+    if (sequence >= plan.from && sequence < gap_end_) ++corrupt;
+  }
+  lose(corrupt);
+  const Sequence scanned = std::max(loaded.scanned_through, plan.from);
+  gap_begin_ = scanned.next();
+  if (gap_begin_ >= gap_end_) {
+    close_gap();
+    window_bytes_ = 0;
+  }
+}
+
+void Queue::lose(std::uint64_t count) {
+  const std::uint64_t known = std::min(count, ready_);
+  set_ready(ready_ - known);
+  lost_ += known;
+}
+
+// ---- storing and evicting
+
+std::vector<MessageRun> Queue::begin_store(std::uint64_t max_bytes) {
+  SEGUE_CHECK(!storing_);
+  std::vector<MessageRun> runs;
+  if (!active_) return runs;
+  stored_through_ = active_->messages.collect(stored_through_, applied_through(), max_bytes, runs);
+  for (const MessageRun& run : runs) unstored_bytes_ -= run.body_bytes();
+  storing_ = !runs.empty();
+  if (runs.empty()) written_through_ = stored_through_;
+  return runs;
+}
+
+void Queue::finish_store(bool written) {
+  storing_ = false;
+  if (written) {
+    written_through_ = stored_through_;
+    return;
+  }
+  stored_through_ = written_through_;
+  unstored_bytes_ = active_ ? active_->messages.body_bytes(stored_through_, applied_through()) : 0;
+}
+
+bool Queue::is_written(Sequence through) const {
+  if (written_through_ >= through) return true;
+  return !storing_ && (!active_ || !active_->messages.first_run(stored_through_.next(), through));
+}
+
+std::uint64_t Queue::evict_window(std::uint64_t keep) {
+  if (!active_ || loading_) return 0;
+  QueueMessages& messages = active_->messages;
+  std::uint64_t freed = 0;
+  if (has_gap() && written_through_ >= gap_end_) {
+    freed += messages.evict({gap_end_.value, written_through_.value});
+    gap_end_ = written_through_.next();
+  }
+  const Sequence begin = messages.block_after(cursor_, keep);
+  const Sequence end = has_gap() ? gap_begin_ : written_through_.next();
+  if (begin < end) {
+    const std::uint64_t evicted = messages.evict({begin.value, end.value - 1});
+    if (evicted > 0) {
+      freed += evicted;
+      gap_begin_ = begin;
+      if (gap_end_ < end) gap_end_ = end;
+      window_bytes_ = keep;
+    }
+  }
+  return freed;
+}
+
+std::uint64_t Queue::evict_delivered() {
+  if (!active_ || cursor_.value <= 1) return 0;
+  const std::uint64_t last = std::min(cursor_.value - 1, written_through_.value);
+  return active_->messages.evict({1, last});
+}
+
+void Queue::release_if_idle() {
+  if (active_ && !loading_ && !storing_ && active_->messages.empty() && active_->returned.empty() &&
+      active_->counts.empty()) {
+    active_.reset();
+  }
+}
+
+}  // namespace segue::node

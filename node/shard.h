@@ -1,0 +1,174 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/logging.h"
+#include "node/memory_budget.h"
+#include "node/peer_output.h"
+#include "node/producer_dedupe.h"
+#include "node/publish_gate.h"
+#include "node/publish_intake.h"
+#include "node/queue_table.h"
+#include "node/replicated_log.h"
+#include "node/shard_commands.h"
+#include "node/turn_clock.h"
+#include "node/turn_settles.h"
+#include "segue/v1/peer.pb.h"
+#include "segue/v1/shard_state.pb.h"
+#include "storage/disk_data_center.h"
+
+namespace segue::node {
+
+class Shard;
+
+/// What the shards of a node share. All outlive the shards.
+struct ShardContext {
+  storage::DiskDataCenter& disk;
+  QueueTable& queues;
+  PeerOutput& output;
+  Logger& log;
+  MemoryBudget& memory;
+  PublishGate& gate;
+  const TurnClock& clock;
+  std::vector<Shard*>& in_turn;  // shards whose end_turn() has something to do
+};
+
+/// An answer that waits for a command.
+struct ConfirmAnswer {
+  PeerId peer;
+  std::uint64_t batch_id = 0;
+  v1::Durability durability = v1::DURABILITY_SYNC;
+};
+struct EventAnswer {
+  PeerId peer;
+  v1::ConsumerEvent event;
+  std::uint32_t waits_for = 0;  // so many shards
+};
+struct QueueAnswer {
+  PeerId peer;
+  v1::QueueReply reply;
+};
+using Answer = std::variant<ConfirmAnswer, std::shared_ptr<EventAnswer>, QueueAnswer>;
+
+/// Why a message leaves its queue for good.
+enum class Departure : std::uint8_t { kAcked, kRejected, kPurged };
+
+/// One shard: a deterministic state machine behind a log. What changes durable state is proposed as
+/// a command, applied when it is committed, and only then answered; a replay applies the same
+/// commands again. Transient queues are outside the log: for them everything happens at once.
+/// Reactor's thread.
+class Shard final : public LogFollower {
+ public:
+  Shard(ShardId id, const ShardContext& context) : id_(id), context_(context) {}
+
+  ShardId id() const { return id_; }
+
+  // ---- start
+
+  /// CORRUPTION if the checkpoint's state cannot be read.
+  Status restore(const storage::RecoveredShard& recovered);
+  /// Applies a record of the log; one at or below the checkpoint changes nothing.
+  Status replay(const storage::ReplayedRecord& record);
+  /// The log is replayed, its last record is `end`; commands can be proposed.
+  void start(LogIndex end);
+
+  // ---- leading
+
+  HostedQueue& add_queue(QueueId queue);
+  /// Logs the deletion and forgets the queue with its files. Its readers are gone already.
+  void remove_queue(HostedQueue& queue);
+  void publish(PeerId peer, const v1::ShardPublish& publish, SharedBytes bodies);
+  /// The messages leave the queue for good: the one place that sees every message that does, with
+  /// the reason. They are out of the ready order and of every consumer's unacked already.
+  void depart(HostedQueue& queue, NumberRange sequences, Departure reason);
+  /// Messages that were unacked go back to their places, with a delivery counted.
+  void requeue(HostedQueue& queue, NumberRange sequences);
+  /// Given when everything that departed in this turn is durable.
+  void answer_after_departures(Answer answer, bool sync);
+  /// Proposes the queue's next delivery mark if it wants one.
+  void propose_mark(HostedQueue& queue);
+  /// Tries again what found no space.
+  void on_tick();
+  /// Proposes what departed and was requeued in the turn.
+  void end_turn();
+  void on_committed(LogIndex index) override;
+
+  // ---- checkpoints
+
+  LogIndex applied() const { return applied_; }
+  LogIndex checkpointed() const { return checkpointed_; }
+  void set_checkpointed(LogIndex index) { checkpointed_ = index; }
+  /// The state as of applied(): what restore() takes.
+  std::string state_blob() const;
+  /// Durable queues that may have messages that are not stored.
+  using UnstoredList = QueueList<&HostedQueue::unstored_slot>;
+  UnstoredList& unstored() { return unstored_; }
+
+ private:
+  struct Pending {
+    LogIndex index;
+    ShardCommand command;
+    std::vector<Answer> answers;
+  };
+  struct TransientTarget {
+    HostedQueue* queue;
+    std::vector<std::uint32_t> places;
+  };
+  /// A publish being worked out: what of it goes where.
+  struct Work {
+    CheckedPublish checked;
+    std::vector<std::uint32_t> fresh;  // places not enqueued before; empty: all
+    bool any_fresh = true;
+    bool any_known = false;  // some were enqueued before
+    EnqueueCommand command;
+    std::vector<TransientTarget> transient;
+    v1::Durability durability = v1::DURABILITY_SYNC;
+    bool sync = false;
+  };
+
+  Status sort_out(const v1::ShardPublish& publish, Work& work);
+  Status add_target(const v1::QueueTarget& target, Work& work);
+  void unstamp(const EnqueueCommand& command);
+  Status enqueue(const v1::ShardPublish& publish, Work& work);
+  Status propose_enqueue(const v1::ShardPublish& publish, Work& work);
+  void refuse(PeerId peer, std::uint64_t batch_id, const Status& status);
+
+  /// Takes `command` and `answers` over unless it fails.
+  Status propose(ShardCommand& command, std::vector<Answer>&& answers, bool sync, bool drains);
+  void propose_pieces(TurnSettles& from, bool departures);
+  void join_turn();
+
+  /// `live`: proposed by this life of the node, not replayed.
+  void apply(const ShardCommand& command, bool live);
+  void apply(const EnqueueCommand& command, bool live);
+  void apply(const SettleCommand& command);
+  void apply(const RequeueCommand& command, bool live);
+  HostedQueue* find_for_apply(QueueId queue, bool live);
+  void answer(Answer& answer);
+  void forget_queue(HostedQueue& queue);
+
+  const ShardId id_;
+  ShardContext context_;
+  std::unique_ptr<ReplicatedLog> log_;
+  ProducerDedupe dedupe_;
+  std::deque<Pending> pending_;
+  LogIndex applied_;
+  LogIndex checkpointed_;
+  QueueList<&HostedQueue::shard_slot> queues_;
+  UnstoredList unstored_;
+
+  // The turn's.
+  bool in_turn_ = false;
+  TurnSettles departures_;
+  TurnSettles requeues_;
+  std::vector<Answer> departure_answers_;
+  bool departures_sync_ = false;
+  std::vector<QueueId> unmarked_;  // their marks could not be proposed
+};
+
+}  // namespace segue::node

@@ -1,0 +1,165 @@
+#include "node/shard_commands.h"
+
+#include <limits>
+#include <utility>
+
+#include "segue/v1/shard_log.pb.h"
+
+namespace segue::node {
+
+namespace {
+
+constexpr std::uint64_t kHighest = std::numeric_limits<std::uint64_t>::max() - 1;
+
+Status bad(const std::string& text) {
+  return Status(Code::kCorruption, "shard command: " + text);
+}
+
+template <typename Ranges>
+void write_ranges(const std::vector<NumberRange>& ranges, Ranges* out) {
+  out->Reserve(static_cast<int>(ranges.size()));
+  for (const NumberRange& range : ranges) {
+    v1::Range& to = *out->Add();
+    to.set_first(range.first);
+    to.set_last(range.last);
+  }
+}
+
+template <typename Ranges>
+Status read_ranges(const Ranges& from, std::vector<NumberRange>* ranges) {
+  ranges->reserve(static_cast<std::size_t>(from.size()));
+  for (const v1::Range& range : from) {
+    if (range.first() > range.last() || range.last() > kHighest) {
+      return bad("range " + std::to_string(range.first()) + ".." + std::to_string(range.last()));
+    }
+    ranges->push_back({range.first(), range.last()});
+  }
+  return {};
+}
+
+void write(const EnqueueCommand& command, v1::ShardCommand& out) {
+  v1::EnqueueCommand& to = *out.mutable_enqueue();
+  to.set_time_ms(command.time_ms);
+  to.set_producer_id(command.producer_id);
+  to.set_producer_session(command.producer_session);
+  to.set_settled_below(command.settled_below);
+  write_ranges(command.seqs, to.mutable_seqs());
+  for (const EnqueueTarget& target : command.targets) {
+    v1::EnqueueTarget& place = *to.add_targets();
+    place.set_queue_id(target.queue.value);
+    place.set_first_sequence(target.first.value);
+    place.mutable_messages()->Add(target.places.begin(), target.places.end());
+    place.set_delivery_mark(target.mark.value);
+  }
+  const SharedBytes& batch = command.batch->serialized();
+  to.set_batch(batch.data(), batch.size());
+}
+
+template <typename Proto>
+void write_queues(const std::vector<QueueRanges>& queues, Proto& to) {
+  for (const QueueRanges& queue : queues) {
+    v1::QueueSequences& place = *to.add_queues();
+    place.set_queue_id(queue.queue.value);
+    write_ranges(queue.sequences, place.mutable_sequences());
+  }
+}
+
+template <typename Proto>
+Status read_queues(const Proto& from, std::vector<QueueRanges>* queues) {
+  for (const v1::QueueSequences& queue : from.queues()) {
+    queues->push_back({QueueId{queue.queue_id()}, {}});
+    SEGUE_RETURN_IF_ERROR(read_ranges(queue.sequences(), &queues->back().sequences));
+    for (const NumberRange& range : queues->back().sequences) {
+      if (range.first == 0) return bad("sequence 0");
+    }
+  }
+  return {};
+}
+
+Status read_target(const v1::EnqueueTarget& from, std::uint32_t count, EnqueueTarget* to) {
+  to->queue = QueueId{from.queue_id()};
+  to->first = Sequence{from.first_sequence()};
+  to->mark = Sequence{from.delivery_mark()};
+  to->places.assign(from.messages().begin(), from.messages().end());
+  if (from.first_sequence() == 0 || from.first_sequence() > kHighest - count) {
+    return bad("first sequence " + std::to_string(from.first_sequence()));
+  }
+  std::uint32_t lowest = 0;
+  for (const std::uint32_t place : to->places) {
+    if (place < lowest || place >= count) {
+      return bad("place " + std::to_string(place) + " in a batch of " + std::to_string(count));
+    }
+    lowest = place + 1;
+  }
+  return {};
+}
+
+Result<ShardCommand> read_enqueue(v1::EnqueueCommand& from, SharedBytes bodies) {
+  EnqueueCommand command;
+  auto batch =
+      MessageBatch::parse(SharedBytes::from(std::move(*from.mutable_batch())), std::move(bodies));
+  if (!batch) return bad(batch.status().message());
+  command.batch = std::move(*batch);
+  command.time_ms = from.time_ms();
+  command.producer_id = std::move(*from.mutable_producer_id());
+  command.producer_session = from.producer_session();
+  command.settled_below = from.settled_below();
+  SEGUE_RETURN_IF_ERROR(read_ranges(from.seqs(), &command.seqs));
+  for (const v1::EnqueueTarget& target : from.targets()) {
+    command.targets.emplace_back();
+    SEGUE_RETURN_IF_ERROR(read_target(target, command.batch->count(), &command.targets.back()));
+  }
+  return ShardCommand(std::move(command));
+}
+
+}  // namespace
+
+std::string encode_command(const ShardCommand& command) {
+  v1::ShardCommand out;
+  if (const auto* enqueue = std::get_if<EnqueueCommand>(&command)) {
+    write(*enqueue, out);
+  } else if (const auto* settle = std::get_if<SettleCommand>(&command)) {
+    write_queues(settle->queues, *out.mutable_settle());
+  } else if (const auto* requeue = std::get_if<RequeueCommand>(&command)) {
+    write_queues(requeue->queues, *out.mutable_requeue());
+  } else if (const auto* remove = std::get_if<DeleteQueueCommand>(&command)) {
+    out.mutable_delete_queue()->set_queue_id(remove->queue.value);
+  } else {
+    const auto& mark = std::get<DeliveryMarkCommand>(command);
+    out.mutable_delivery_mark()->set_queue_id(mark.queue.value);
+    out.mutable_delivery_mark()->set_sequence(mark.mark.value);
+  }
+  return out.SerializeAsString();
+}
+
+Result<ShardCommand> decode_command(const SharedBytes& command, SharedBytes bodies) {
+  v1::ShardCommand from;
+  if (command.size() > std::numeric_limits<std::int32_t>::max() ||
+      !from.ParseFromArray(command.data(), static_cast<int>(command.size()))) {
+    return bad("not a ShardCommand");
+  }
+  switch (from.kind_case()) {
+    case v1::ShardCommand::kEnqueue:
+      return read_enqueue(*from.mutable_enqueue(), std::move(bodies));
+    case v1::ShardCommand::kSettle: {
+      SettleCommand settle;
+      SEGUE_RETURN_IF_ERROR(read_queues(from.settle(), &settle.queues));
+      return ShardCommand(std::move(settle));
+    }
+    case v1::ShardCommand::kRequeue: {
+      RequeueCommand requeue;
+      SEGUE_RETURN_IF_ERROR(read_queues(from.requeue(), &requeue.queues));
+      return ShardCommand(std::move(requeue));
+    }
+    case v1::ShardCommand::kDeleteQueue:
+      return ShardCommand(DeleteQueueCommand{QueueId{from.delete_queue().queue_id()}});
+    case v1::ShardCommand::kDeliveryMark:
+      return ShardCommand(DeliveryMarkCommand{QueueId{from.delivery_mark().queue_id()},
+                                              Sequence{from.delivery_mark().sequence()}});
+    case v1::ShardCommand::KIND_NOT_SET:
+      break;
+  }
+  return bad("of a kind that this version does not know");
+}
+
+}  // namespace segue::node

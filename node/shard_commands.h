@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/ids.h"
+#include "common/message_batch.h"
+#include "common/status.h"
+#include "node/range_set.h"
+
+namespace segue::node {
+
+// The commands of a shard's log (common/proto/segue/v1/shard_log.proto), decoded: what a shard
+// proposes and what it applies, live and at a replay.
+
+struct EnqueueTarget {
+  QueueId queue;
+  Sequence first;
+  std::vector<std::uint32_t> places;  // in the batch; empty: every message
+  Sequence mark;                      // 0: none
+
+  std::uint32_t count(const MessageBatch& batch) const {
+    return places.empty() ? batch.count() : static_cast<std::uint32_t>(places.size());
+  }
+};
+
+struct EnqueueCommand {
+  std::int64_t time_ms = 0;
+  std::string producer_id;  // empty: no dedupe
+  std::uint64_t producer_session = 0;
+  std::uint64_t settled_below = 0;
+  std::vector<NumberRange> seqs;
+  std::vector<EnqueueTarget> targets;
+  MessageBatchPtr batch;
+};
+
+struct QueueRanges {
+  QueueId queue;
+  std::vector<NumberRange> sequences;
+};
+
+struct SettleCommand {
+  std::vector<QueueRanges> queues;
+};
+
+struct RequeueCommand {
+  std::vector<QueueRanges> queues;
+};
+
+struct DeleteQueueCommand {
+  QueueId queue;
+};
+
+struct DeliveryMarkCommand {
+  QueueId queue;
+  Sequence mark;
+};
+
+using ShardCommand = std::variant<EnqueueCommand, SettleCommand, RequeueCommand, DeleteQueueCommand,
+                                  DeliveryMarkCommand>;
+
+/// The command's bytes for the log; an enqueue's bodies follow it there.
+std::string encode_command(const ShardCommand& command);
+/// The command, checked so that applying it trips nothing: ranges in order, places in the batch.
+/// CORRUPTION says what is wrong.
+Result<ShardCommand> decode_command(const SharedBytes& command, SharedBytes bodies);
+
+}  // namespace segue::node

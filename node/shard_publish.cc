@@ -1,0 +1,169 @@
+// How a shard takes a publish (class Shard).
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "node/shard.h"
+#include "node/wire_error.h"
+
+namespace segue::node {
+
+namespace {
+
+/// With fewer messages before them than this, new messages carry their delivery mark themselves.
+constexpr std::uint64_t kMarkedBacklog = 10'000;
+
+v1::Durability weaker(v1::Durability one, QueueDurability other) {
+  const auto level = other == QueueDurability::kSync       ? v1::DURABILITY_SYNC
+                     : other == QueueDurability::kInterval ? v1::DURABILITY_INTERVAL
+                                                           : v1::DURABILITY_TRANSIENT;
+  return std::max(one, level);
+}
+
+std::vector<std::uint64_t> all_seqs(const CheckedPublish& checked) {
+  if (!checked.listed_seqs.empty()) return checked.listed_seqs;
+  std::vector<std::uint64_t> seqs(checked.batch->count());
+  for (std::size_t i = 0; i < seqs.size(); ++i) seqs[i] = checked.seqs.first + i;
+  return seqs;
+}
+
+}  // namespace
+
+void Shard::refuse(PeerId peer, std::uint64_t batch_id, const Status& status) {
+  v1::ShardConfirm confirm;
+  confirm.set_batch_id(batch_id);
+  *confirm.mutable_error() = wire_error(status.code(), "", status.message());
+  context_.output.confirm(peer, std::move(confirm));
+}
+
+void Shard::publish(PeerId peer, const v1::ShardPublish& publish, SharedBytes bodies) {
+  auto checked = check_publish(publish, std::move(bodies), context_.memory);
+  if (!checked) return refuse(peer, publish.batch_id(), checked.status());
+  Work work;
+  work.checked = std::move(*checked);
+  if (const Status status = sort_out(publish, work); !status) {
+    unstamp(work.command);
+    return refuse(peer, publish.batch_id(), status);
+  }
+  const bool waits = !work.command.targets.empty() || work.any_known;
+  const ConfirmAnswer confirm{peer, publish.batch_id(), work.durability};
+  if (const Status status = enqueue(publish, work); !status) {
+    return refuse(peer, publish.batch_id(), status);
+  }
+  // What came before may still be on its way to the disk: then the confirm waits for it.
+  if (waits && !pending_.empty()) {
+    pending_.back().answers.emplace_back(confirm);
+  } else {
+    Answer now(confirm);
+    answer(now);
+  }
+}
+
+Status Shard::sort_out(const v1::ShardPublish& publish, Work& work) {
+  const CheckedPublish& checked = work.checked;
+  const std::string& producer = publish.producer_id();
+  if (!producer.empty()) {
+    SEGUE_RETURN_IF_ERROR(dedupe_.check_session(producer, publish.producer_session()));
+    if (!dedupe_.all_fresh(producer, publish.settled_below(), checked.seqs)) {
+      dedupe_.find_fresh(producer, publish.settled_below(), all_seqs(checked), work.fresh);
+      work.any_fresh = !work.fresh.empty();
+      work.any_known = work.fresh.size() < checked.batch->count();
+      if (!work.any_known) work.fresh.clear();
+    }
+  }
+  for (const v1::QueueTarget& target : publish.targets()) {
+    SEGUE_RETURN_IF_ERROR(add_target(target, work));
+  }
+  return {};
+}
+
+Status Shard::add_target(const v1::QueueTarget& target, Work& work) {
+  HostedQueue* hosted = context_.queues.find(QueueId{target.queue_id()});
+  if (hosted == nullptr || !hosted->queue.defined()) return {};  // deleted meanwhile
+  Queue& queue = hosted->queue;
+  if (queue.shard() != id_) {
+    return Status(Code::kFrameError, "publish: queue " + std::to_string(target.queue_id()) +
+                                         " is on shard " + std::to_string(queue.shard().value) +
+                                         ", not on shard " + std::to_string(id_.value));
+  }
+  work.durability = weaker(work.durability, queue.durability());
+  if (!work.any_fresh) return {};
+  std::vector<std::uint32_t> places;
+  if (work.any_known) {
+    places = fresh_places(target, work.fresh);
+    if (places.empty()) return {};
+  } else {
+    places.assign(target.messages().begin(), target.messages().end());
+  }
+  if (!queue.durable()) {
+    work.transient.push_back({hosted, std::move(places)});
+    return {};
+  }
+  EnqueueTarget to{queue.id(), queue.next_sequence(), std::move(places), Sequence{0}};
+  const std::uint64_t before =
+      queue.ready() + queue.next_sequence().value - 1 - queue.applied_through().value;
+  const Sequence next = to.first.next(to.count(*work.checked.batch));
+  queue.set_next_sequence(next);
+  if (hosted->has_consumers() && before < kMarkedBacklog) to.mark = Sequence{next.value - 1};
+  work.sync = work.sync || queue.durability() == QueueDurability::kSync;
+  work.command.targets.push_back(std::move(to));
+  return {};
+}
+
+void Shard::unstamp(const EnqueueCommand& command) {
+  for (auto target = command.targets.rbegin(); target != command.targets.rend(); ++target) {
+    if (HostedQueue* queue = context_.queues.find(target->queue)) {
+      queue->queue.set_next_sequence(target->first);
+    }
+  }
+}
+
+Status Shard::enqueue(const v1::ShardPublish& publish, Work& work) {
+  const std::string& producer = publish.producer_id();
+  const bool logged = !work.command.targets.empty();
+  if (!logged && work.transient.empty()) return {};
+  std::vector<NumberRange> seqs;
+  if (!producer.empty()) seqs = seq_ranges(work.checked, work.fresh);
+  if (logged) {
+    work.command.seqs = seqs;
+    SEGUE_RETURN_IF_ERROR(propose_enqueue(publish, work));
+  }
+  if (!producer.empty()) {
+    dedupe_.propose(producer, publish.producer_session(), seqs);
+    if (!logged) {
+      dedupe_.apply(producer, publish.producer_session(), publish.settled_below(), seqs,
+                    context_.clock.wall_ms);
+    }
+  }
+  for (const TransientTarget& target : work.transient) {
+    Queue& queue = target.queue->queue;
+    queue.apply_enqueue(queue.next_sequence(), work.checked.batch, target.places);
+    context_.queues.note_memory(*target.queue);
+    context_.queues.wake(*target.queue);
+  }
+  return {};
+}
+
+Status Shard::propose_enqueue(const v1::ShardPublish& publish, Work& work) {
+  EnqueueCommand& command = work.command;
+  command.time_ms = context_.clock.wall_ms;
+  command.producer_id = publish.producer_id();
+  command.producer_session = publish.producer_session();
+  command.settled_below = publish.settled_below();
+  command.batch = work.checked.batch;
+  ShardCommand proposed(std::move(command));
+  if (const Status status = propose(proposed, {}, work.sync, false); !status) {
+    unstamp(std::get<EnqueueCommand>(proposed));
+    if (status.code() != Code::kNoSpace) return status;
+    context_.gate.no_space("the log", context_.clock.now);
+    return Status(Code::kShardBlocked, "shard " + std::to_string(id_.value) +
+                                           " takes no publishes: " + context_.gate.reason());
+  }
+  for (const EnqueueTarget& target : std::get<EnqueueCommand>(pending_.back().command).targets) {
+    if (target.mark == Sequence{0}) continue;
+    context_.queues.find(target.queue)->queue.set_proposed_mark(target.mark);
+  }
+  return {};
+}
+
+}  // namespace segue::node

@@ -1,0 +1,176 @@
+#include "node/subscriptions.h"
+
+#include <string>
+#include <utility>
+
+#include "node/wire_error.h"
+
+namespace segue::node {
+
+namespace {
+
+/// So many ended consumers of deleted queues are remembered for each peer, so that settles which
+/// crossed the deletion are no errors.
+constexpr std::size_t kGoneRemembered = 10'000;
+
+}  // namespace
+
+Consumer* Subscriptions::find(PeerId peer, std::uint64_t number) {
+  const auto at = peers_.find(peer);
+  if (at == peers_.end()) return nullptr;
+  const auto consumer = at->second.consumers.find(number);
+  return consumer == at->second.consumers.end() ? nullptr : consumer->second.get();
+}
+
+Consumer* Subscriptions::find_for_gets(PeerId peer, std::uint64_t number) {
+  auto& consumer = peers_[peer].consumers[number];
+  if (!consumer) consumer = std::make_unique<Consumer>(peer, number);
+  return consumer->for_gets() ? consumer.get() : nullptr;
+}
+
+void Subscriptions::on_command(PeerId peer, const v1::ConsumerCommand& command) {
+  if (command.kind_case() == v1::ConsumerCommand::kSubscribe) {
+    return subscribe(peer, command.consumer(), command.subscribe());
+  }
+  // A command for a consumer that has ended meanwhile crossed that news.
+  Consumer* consumer = find(peer, command.consumer());
+  if (consumer == nullptr) return;
+  switch (command.kind_case()) {
+    case v1::ConsumerCommand::kUnsubscribe:
+      return unsubscribe(*consumer, command.unsubscribe().requeue());
+    case v1::ConsumerCommand::kSetPrefetch:
+      consumer->set_prefetch(command.set_prefetch().prefetch_count(),
+                             command.set_prefetch().prefetch_bytes());
+      return after_change(*consumer);
+    case v1::ConsumerCommand::kReceived:
+      consumer->received(command.received());
+      return after_change(*consumer);
+    default:
+      return;
+  }
+}
+
+void Subscriptions::refuse(PeerId peer, std::uint64_t number, Code code, std::string entity,
+                           std::string text) {
+  v1::ConsumerEvent event;
+  event.set_consumer(number);
+  *event.mutable_cancelled() = wire_error(code, std::move(entity), std::move(text));
+  output_.consumer_event(peer, std::move(event));
+}
+
+void Subscriptions::subscribe(PeerId peer, std::uint64_t number, const v1::Subscribe& terms) {
+  if (number == 0) {
+    return refuse(peer, number, Code::kNotAllowed, "",
+                  "subscribe: consumer number 0 is not allowed");
+  }
+  HostedQueue* hosted = queues_.find(QueueId{terms.queue_id()});
+  if (hosted == nullptr || !hosted->queue.defined() || hosted->deleting) {
+    return refuse(peer, number, Code::kNotFound, std::to_string(terms.queue_id()),
+                  "subscribe: no queue with id " + std::to_string(terms.queue_id()) +
+                      " here; it was deleted, or never declared");
+  }
+  if (find(peer, number) != nullptr) {
+    return refuse(peer, number, Code::kNotAllowed, "",
+                  "subscribe: consumer " + std::to_string(number) + " is in use");
+  }
+  auto owned = std::make_unique<Consumer>(peer, number);
+  Consumer& consumer = *owned;
+  peers_[peer].consumers[number] = std::move(owned);
+  consumer.subscribe(*hosted, terms);
+  QueueReaders& readers = hosted->make_readers();
+  readers.consumers[{peer, number}] = &consumer;
+  readers.ring.offer(consumer);
+  v1::ConsumerEvent event;
+  event.set_consumer(number);
+  event.mutable_subscribed();
+  output_.consumer_event(peer, std::move(event));
+  queues_.wake(*hosted);
+}
+
+void Subscriptions::after_change(Consumer& consumer) {
+  if (HostedQueue* hosted = consumer.queue()) {
+    if (consumer.has_credit()) {
+      hosted->readers->ring.offer(consumer);
+      queues_.wake(*hosted);
+    } else {
+      hosted->readers->ring.withdraw(consumer);
+    }
+  } else if (consumer.stopped() && !consumer.queue_gone() && consumer.unacked().empty()) {
+    forget(consumer);
+  }
+}
+
+void Subscriptions::forget(Consumer& consumer) {
+  const auto peer = peers_.find(consumer.peer());
+  peer->second.consumers.erase(consumer.number());
+}
+
+void Subscriptions::requeue(const std::vector<Unacked::Run>& runs) {
+  for (const Unacked::Run& run : runs) {
+    HostedQueue* hosted = queues_.find(run.queue);
+    if (hosted == nullptr) continue;
+    hosted->queue.end_unacked(run.count);
+    shards_.of(*hosted).requeue(*hosted, run.sequences());
+  }
+}
+
+void Subscriptions::leave_queue(Consumer& consumer, bool peer_lost) {
+  HostedQueue* hosted = consumer.queue();
+  if (hosted == nullptr) return;
+  hosted->readers->ring.withdraw(consumer);
+  hosted->readers->consumers.erase({consumer.peer(), consumer.number()});
+  consumer.stop();
+  if (!hosted->has_consumers() && hosted->queue.auto_delete()) {
+    auto_delete_.last_consumer_gone(*hosted, peer_lost);
+  }
+  hosted->drop_readers_if_unused();
+}
+
+void Subscriptions::unsubscribe(Consumer& consumer, bool requeue_unsettled) {
+  if (requeue_unsettled) {
+    std::vector<Unacked::Run> runs;
+    consumer.unacked().take_all(runs);
+    requeue(runs);
+  }
+  leave_queue(consumer, false);
+  consumer.stop();
+  if (consumer.unacked().empty()) forget(consumer);
+}
+
+void Subscriptions::on_peer_lost(PeerId peer) {
+  const auto at = peers_.find(peer);
+  if (at == peers_.end()) return;
+  // In order of their numbers, so that the log does not depend on a hash table.
+  std::map<std::uint64_t, Consumer*> ordered;
+  for (const auto& [number, consumer] : at->second.consumers) ordered[number] = consumer.get();
+  for (const auto& [number, consumer] : ordered) {
+    std::vector<Unacked::Run> runs;
+    consumer->unacked().take_all(runs);
+    requeue(runs);
+    leave_queue(*consumer, true);
+  }
+  peers_.erase(at);
+}
+
+void Subscriptions::end_consumers_of(HostedQueue& hosted) {
+  if (!hosted.readers) return;
+  for (const auto& [key, consumer] : hosted.readers->consumers) {
+    Peer& peer = peers_[key.first];
+    std::vector<Unacked::Run> lost_with_the_queue;
+    consumer->unacked().take_all(lost_with_the_queue);
+    consumer->stop_for_good();
+    refuse(key.first, key.second, Code::kNotFound, hosted.queue.display_name(),
+           "queue " + hosted.queue.display_name() + " was deleted");
+    peer.gone.push_back(key.second);
+    if (peer.gone.size() > kGoneRemembered) {
+      const auto oldest = peer.consumers.find(peer.gone.front());
+      if (oldest != peer.consumers.end() && oldest->second->queue_gone()) {
+        peer.consumers.erase(oldest);
+      }
+      peer.gone.pop_front();
+    }
+  }
+  hosted.readers.reset();
+}
+
+}  // namespace segue::node

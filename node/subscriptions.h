@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "node/auto_delete.h"
+#include "node/consumer.h"
+#include "node/peer_output.h"
+#include "node/queue_table.h"
+#include "node/shard_table.h"
+#include "segue/v1/peer.pb.h"
+
+namespace segue::node {
+
+/// The consumers of all peers: subscribing, credit, ending. What a peer's end leaves unsettled goes
+/// back to its queues. Reactor's thread.
+class Subscriptions {
+ public:
+  /// The references outlive this.
+  Subscriptions(QueueTable& queues, ShardTable& shards, PeerOutput& output, AutoDelete& auto_delete)
+      : queues_(queues), shards_(shards), output_(output), auto_delete_(auto_delete) {}
+
+  void on_command(PeerId peer, const v1::ConsumerCommand& command);
+  void on_peer_lost(PeerId peer);
+  /// The queue goes: its consumers are told and end.
+  void end_consumers_of(HostedQueue& hosted);
+
+  /// Null if the peer has no such consumer.
+  Consumer* find(PeerId peer, std::uint64_t number);
+  /// The consumer that stands for a session's gets, made at its first use; null if the number is an
+  /// ordinary consumer's.
+  Consumer* find_for_gets(PeerId peer, std::uint64_t number);
+  /// Messages taken out of a consumer's unacked go back to their queues.
+  void requeue(const std::vector<Unacked::Run>& runs);
+  /// The consumer's credit or unacked changed: it is served again, or, stopped and with nothing
+  /// left to settle, forgotten (`consumer` is gone then).
+  void after_change(Consumer& consumer);
+
+ private:
+  struct Peer {
+    std::unordered_map<std::uint64_t, std::unique_ptr<Consumer>> consumers;
+    std::deque<std::uint64_t> gone;  // consumers whose queue was deleted, oldest first
+  };
+
+  void subscribe(PeerId peer, std::uint64_t number, const v1::Subscribe& terms);
+  void unsubscribe(Consumer& consumer, bool requeue_unsettled);
+  void leave_queue(Consumer& consumer, bool peer_lost);
+  void forget(Consumer& consumer);
+  void refuse(PeerId peer, std::uint64_t number, Code code, std::string entity, std::string text);
+
+  QueueTable& queues_;
+  ShardTable& shards_;
+  PeerOutput& output_;
+  AutoDelete& auto_delete_;
+  std::map<PeerId, Peer> peers_;
+};
+
+}  // namespace segue::node

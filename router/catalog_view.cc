@@ -1,0 +1,171 @@
+#include "router/catalog_view.h"
+
+#include <algorithm>
+#include <set>
+
+#include "common/bytes.h"
+#include "router/errors.h"
+
+namespace segue::router {
+
+namespace {
+
+// Routes that are remembered at most, and how long the names of one may be.
+constexpr std::size_t kMaxRoutes = 16 << 10;
+constexpr std::size_t kMaxRouteKey = 1024;
+
+}  // namespace
+
+CatalogView::CatalogView(const Turn& turn) : turn_(turn), compiled_(state_) {
+  state_.set_listener(this);
+}
+
+CatalogView::~CatalogView() {
+  state_.set_listener(nullptr);
+}
+
+void CatalogView::apply(const v1::CatalogEntry& entry) {
+  if (entry.index() <= state_.index().value) return;
+  applying_ = CatalogIndex(entry.index());
+  routes_.clear();
+  state_.apply(entry);
+  wake_waiters();
+}
+
+void CatalogView::replace(const std::vector<v1::CatalogEntry>& snapshot, CatalogIndex index) {
+  routes_.clear();
+  compiled_.clear();
+  created_at_.clear();
+  snapshot_index_ = index;
+  applying_ = index;
+  state_.reset(snapshot, index);
+  wake_waiters();
+}
+
+void CatalogView::on_change(const v1::CatalogChange& change) {
+  compiled_.on_change(change);
+  switch (change.kind_case()) {
+    case v1::CatalogChange::kQueueCreated:
+      created_at_[QueueId(change.queue_created().id())] = applying_;
+      count_queue(change.queue_created());
+      if (observer_ != nullptr) observer_->on_queue_created(change.queue_created());
+      break;
+    case v1::CatalogChange::kQueueDeleted:
+      created_at_.erase(QueueId(change.queue_deleted()));
+      if (const auto shard = shard_of_queue_.find(QueueId(change.queue_deleted()));
+          shard != shard_of_queue_.end()) {
+        --queues_by_shard_[shard->second];
+        shard_of_queue_.erase(shard);
+      }
+      if (observer_ != nullptr) observer_->on_queue_deleted(QueueId(change.queue_deleted()));
+      break;
+    default:
+      break;
+  }
+}
+
+void CatalogView::count_queue(const v1::QueueDefinition& queue) {
+  if (queue.shard() >= kMaxShards) return;
+  if (!shard_of_queue_.emplace(QueueId(queue.id()), queue.shard()).second) return;
+  if (queues_by_shard_.size() <= queue.shard()) queues_by_shard_.resize(queue.shard() + 1);
+  ++queues_by_shard_[queue.shard()];
+}
+
+void CatalogView::on_reset() {
+  shard_of_queue_.clear();
+  queues_by_shard_.clear();
+  std::set<std::string> nodes;
+  for (std::uint32_t shard = 0; shard < state_.shard_count(); ++shard) {
+    nodes.insert(state_.node_of(ShardId(static_cast<std::uint16_t>(shard))));
+  }
+  for (const std::string& node : nodes) {
+    for (const v1::QueueDefinition* queue : state_.queues_on(node)) count_queue(*queue);
+  }
+  if (observer_ != nullptr) observer_->on_catalog_replaced();
+}
+
+std::shared_ptr<const Route> CatalogView::route(std::string_view vhost, std::string_view exchange,
+                                                std::string_view routing_key) {
+  if (vhost.size() + exchange.size() + routing_key.size() > kMaxRouteKey) {
+    return compute(vhost, exchange, routing_key);
+  }
+  route_key_.clear();
+  append_le(route_key_, static_cast<std::uint16_t>(vhost.size()));
+  append_le(route_key_, static_cast<std::uint16_t>(exchange.size()));
+  route_key_.append(vhost).append(exchange).append(routing_key);
+  const auto known = routes_.find(route_key_);
+  if (known != routes_.end()) return known->second;
+  if (routes_.size() >= kMaxRoutes) routes_.clear();
+  return routes_[route_key_] = compute(vhost, exchange, routing_key);
+}
+
+std::shared_ptr<const Route> CatalogView::compute(std::string_view vhost, std::string_view exchange,
+                                                  std::string_view routing_key) {
+  auto route = std::make_shared<Route>();
+  const v1::ExchangeDefinition* definition = state_.find_exchange(vhost, exchange);
+  if (definition == nullptr) {
+    route->status = Status(Code::kNotFound, "no exchange " + quoted(exchange));
+    return route;
+  }
+  if (definition->internal()) {
+    route->status =
+        Status(Code::kAccessRefused, "exchange " + quoted(exchange) +
+                                         " is internal: it takes messages from exchanges only");
+    return route;
+  }
+  std::vector<QueueId> queues;
+  compiled_.match(*definition, routing_key, queues);
+  for (const QueueId queue : queues) {
+    const v1::QueueDefinition* found = state_.find_queue(queue);
+    if (found == nullptr) continue;
+    route->targets.push_back({queue, ShardId(static_cast<std::uint16_t>(found->shard()))});
+    route->needs = std::max(route->needs, needed_for(queue));
+  }
+  std::sort(route->targets.begin(), route->targets.end(),
+            [](const Route::Target& a, const Route::Target& b) {
+              return a.shard != b.shard ? a.shard < b.shard : a.queue < b.queue;
+            });
+  return route;
+}
+
+CatalogIndex CatalogView::needed_for(QueueId queue) const {
+  const auto created = created_at_.find(queue);
+  return created == created_at_.end() ? snapshot_index_ : created->second;
+}
+
+std::string CatalogView::queue_name(QueueId queue) const {
+  const v1::QueueDefinition* definition = state_.find_queue(queue);
+  return definition != nullptr ? definition->name() : "queue " + std::to_string(queue.value);
+}
+
+void CatalogView::when_reached(CatalogIndex index, TimePoint deadline,
+                               std::function<void(bool)> then) {
+  if (index <= state_.index()) {
+    then(true);
+    return;
+  }
+  waiters_.emplace(index, Waiter{deadline, std::move(then)});
+}
+
+void CatalogView::wake_waiters() {
+  while (!waiters_.empty() && waiters_.begin()->first <= state_.index()) {
+    const auto then = std::move(waiters_.begin()->second.then);
+    waiters_.erase(waiters_.begin());
+    then(true);
+  }
+}
+
+void CatalogView::on_tick() {
+  std::vector<std::function<void(bool)>> late;
+  for (auto waiter = waiters_.begin(); waiter != waiters_.end();) {
+    if (waiter->second.deadline <= turn_.now) {
+      late.push_back(std::move(waiter->second.then));
+      waiter = waiters_.erase(waiter);
+    } else {
+      ++waiter;
+    }
+  }
+  for (const auto& then : late) then(false);
+}
+
+}  // namespace segue::router

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "router/node_channel.h"
+#include "router/node_outbox.h"
+#include "segue/v1/peer.pb.h"
+
+namespace segue::router {
+
+/// One node as this router knows it.
+struct Node {
+  std::string id;
+  std::string endpoint;
+  NodeChannel* channel = nullptr;
+  bool up = false;
+  /// Why it is not up.
+  std::string down_reason = "not connected yet";
+  /// What it said when the link came up last, and of itself since.
+  v1::PeerHelloOk hello;
+  v1::NodeState state;
+  NodeOutbox outbox;
+
+  bool leads_catalog() const { return up && hello.catalog_leader(); }
+};
+
+/// The nodes of the configuration. Nodes stay where they are as long as the table lives. One
+/// thread.
+class NodeTable {
+ public:
+  /// `channel` outlives the table.
+  Node& add(std::string id, std::string endpoint, NodeChannel& channel);
+  /// Null when the configuration has no such node.
+  Node* find(std::string_view id);
+  /// The node that leads the catalog; null while its link is down.
+  Node* catalog_leader();
+  std::map<std::string, std::unique_ptr<Node>, std::less<>>& all() { return nodes_; }
+  /// Sends what the turn has collected.
+  void flush();
+
+ private:
+  std::map<std::string, std::unique_ptr<Node>, std::less<>> nodes_;
+};
+
+}  // namespace segue::router

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string_view>
+
+namespace segue::router {
+
+/// What HelloOk and the status of the cluster tell of this program.
+inline constexpr std::string_view kVersion = "0.1.0";
+
+}  // namespace segue::router

@@ -1,0 +1,271 @@
+#include "storage/recovery_segments.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/storage/segment_fixture.h"
+
+namespace segue::storage {
+namespace {
+
+const QueueId kQueue{7};
+const std::string kDirectory = "/data/shards/3/queues/a%2Fb-7/";
+
+std::string file(std::uint64_t first, const char* extension) {
+  return kDirectory + segment_file_name(Sequence{first}, extension);
+}
+
+/// A disk with one checkpointed queue of one segment: messages 1..10, 3 and 4 settled.
+MemoryDisk::Image small_disk() {
+  FaultyFileSystem files;
+  SegmentLife life(files, 1 << 20);
+  EXPECT_TRUE(life.put(kQueue, {run_of(1, 10)}).is_ok());
+  life.settle(kQueue, 3, 4);
+  EXPECT_TRUE(life.checkpoint(LogIndex{5}).is_ok());
+  return files.image();
+}
+
+std::vector<std::pair<std::uint64_t, std::string>> small_content() {
+  auto all = expected(1, 10);
+  all.erase(all.begin() + 2, all.begin() + 4);
+  return all;
+}
+
+TEST(SegmentRecovery, FindsNothingInAnEmptyDirectory) {
+  FaultyFileSystem files;
+  SegmentLife life(files);
+  EXPECT_TRUE(life.recovery().is_ok());
+  EXPECT_TRUE(life.shards().empty());
+}
+
+TEST(SegmentRecovery, GivesBackWhatWasCheckpointed) {
+  FaultyFileSystem files;
+  files.restore(small_disk());
+  SegmentLife life(files);
+  ASSERT_TRUE(life.recovery().is_ok());
+  ASSERT_EQ(life.shards().size(), 1u);
+  const RecoveredShard& shard = life.shards()[0];
+  EXPECT_EQ(shard.shard, SegmentLife::kShard);
+  EXPECT_EQ(shard.applied, LogIndex{5});
+  EXPECT_EQ(shard.state, "state");
+  ASSERT_EQ(shard.queues.size(), 1u);
+  EXPECT_EQ(shard.queues[0].messages, 8u);
+  EXPECT_EQ(shard.queues[0].last_stored, Sequence{10});
+  EXPECT_EQ(life.all(kQueue), small_content());
+}
+
+TEST(SegmentRecovery, CutsBackWhatTheCheckpointDoesNotName) {
+  FaultyFileSystem files;
+  {
+    SegmentLife life(files, 4096);
+    ASSERT_TRUE(life.put(kQueue, {run_of(1, 10)}).is_ok());
+    ASSERT_TRUE(life.checkpoint().is_ok());
+    ASSERT_TRUE(life.put(kQueue, {run_of(11, 200)}).is_ok());
+    ASSERT_TRUE(life.put(QueueId{8}, {run_of(1, 3)}).is_ok());
+    life.settle(kQueue, 2, 3);
+  }
+  files.kill_process();
+  SegmentLife life(files, 4096);
+  ASSERT_TRUE(life.recovery().is_ok());
+  // The settles were in the log only.
+  EXPECT_EQ(life.all(kQueue), expected(1, 10));
+  EXPECT_EQ(life.store().stored(QueueId{8}).messages, 0u);
+  std::size_t data_files = 0;
+  for (const std::string& path : files.paths()) data_files += path.ends_with(".data");
+  EXPECT_EQ(data_files, 1u);
+  EXPECT_TRUE(life.log().contains("event=file_removed"));
+  EXPECT_TRUE(life.log().contains("event=directory_removed"));
+  // And goes on in the same segment.
+  ASSERT_TRUE(life.put(kQueue, {run_of(11, 30)}).is_ok());
+  EXPECT_EQ(life.all(kQueue), expected(1, 30));
+}
+
+TEST(SegmentRecovery, TakesAMissingSegmentForASettledOne) {
+  FaultyFileSystem files;
+  {
+    SegmentLife life(files, 4096);
+    ASSERT_TRUE(life.put(kQueue, {run_of(1, 200)}).is_ok());
+    ASSERT_TRUE(life.checkpoint().is_ok());
+    life.settle(kQueue, 1, 150);
+    life.executor().poll();
+  }
+  files.kill_process();
+  SegmentLife life(files, 4096);
+  ASSERT_TRUE(life.recovery().is_ok());
+  EXPECT_TRUE(life.log().contains("event=segment_was_removed"));
+  life.settle(kQueue, 1, 150);  // as the log would
+  EXPECT_EQ(life.all(kQueue), expected(151, 200));
+}
+
+TEST(SegmentRecovery, FinishesAnInterruptedRemoval) {
+  FaultyFileSystem files;
+  files.restore(small_disk());
+  ASSERT_TRUE(files.remove(file(1, ".data")).is_ok());
+  SegmentLife life(files);
+  ASSERT_TRUE(life.recovery().is_ok());
+  EXPECT_FALSE(files.exists(file(1, ".index")));
+  EXPECT_EQ(life.store().stored(kQueue).messages, 0u);
+}
+
+TEST(SegmentRecovery, RebuildsALostIndex) {
+  FaultyFileSystem files;
+  files.restore(small_disk());
+  ASSERT_TRUE(files.remove(file(1, ".index")).is_ok());
+  SegmentLife life(files);
+  ASSERT_TRUE(life.recovery().is_ok());
+  EXPECT_EQ(life.all(kQueue), expected(1, 10));  // nothing is known of settles
+  EXPECT_TRUE(life.log().contains("event=index_rebuilt"));
+}
+
+TEST(SegmentRecovery, NoFlippedBitOfAnIndexChangesAnything) {
+  const MemoryDisk::Image image = small_disk();
+  FaultyFileSystem files;
+  files.restore(image);
+  const std::string before = files.content(file(1, ".index"));
+  ASSERT_EQ(before.size(), IndexEntry::place(10));
+  for (std::uint64_t bit = 0; bit < before.size() * 8; ++bit) {
+    files.restore(image);
+    files.flip_bit(file(1, ".index"), bit);
+    SegmentLife life(files);
+    ASSERT_TRUE(life.recovery().is_ok()) << "bit " << bit;
+    EXPECT_EQ(life.all(kQueue), small_content()) << "bit " << bit;
+    EXPECT_EQ(files.content(file(1, ".index")), before) << "bit " << bit;
+  }
+}
+
+TEST(SegmentRecovery, AFlippedBitOfTheDataCostsAtMostItsMessage) {
+  const MemoryDisk::Image image = small_disk();
+  FaultyFileSystem files;
+  files.restore(image);
+  const std::size_t size = files.content(file(1, ".data")).size();
+  std::size_t found = 0;
+  for (std::uint64_t bit = 0; bit < size * 8; bit += 3) {
+    files.restore(image);
+    files.flip_bit(file(1, ".data"), bit);
+    SegmentLife life(files);
+    ASSERT_TRUE(life.recovery().is_ok());
+    const auto all = life.all(kQueue);
+    ASSERT_EQ(all.size(), small_content().size()) << "bit " << bit;
+    std::size_t corrupt = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i] == small_content()[i]) continue;
+      EXPECT_EQ(all[i].second, "CORRUPT") << "bit " << bit;
+      ++corrupt;
+    }
+    EXPECT_LE(corrupt, 1u) << "bit " << bit;
+    found += corrupt;
+  }
+  EXPECT_GT(found, 1000u);
+}
+
+TEST(SegmentRecovery, FindsTheOtherMessagesWhenDataAndIndexAreDamaged) {
+  FaultyFileSystem files;
+  files.restore(small_disk());
+  const std::size_t body = files.content(file(1, ".data")).find(body_of(6));
+  // The record's own header, in front of the message's header and body.
+  files.flip_bit(file(1, ".data"), (body - 2 - MessageRecord::kSize + 16) * 8);
+  files.flip_bit(file(1, ".index"), IndexEntry::place(8) * 8);
+  SegmentLife life(files);
+  ASSERT_TRUE(life.recovery().is_ok());
+  auto all = small_content();
+  all[3].second = "CORRUPT";
+  EXPECT_EQ(life.all(kQueue), all);
+}
+
+TEST(SegmentRecovery, RefusesADamagedCheckpoint) {
+  FaultyFileSystem files;
+  files.restore(small_disk());
+  files.flip_bit("/data/shards/3/checkpoint", 1000);
+  SegmentLife life(files);
+  EXPECT_EQ(life.recovery().code(), Code::kCorruption);
+  EXPECT_NE(life.recovery().message().find("/data/shards/3/checkpoint"), std::string::npos);
+}
+
+TEST(SegmentRecovery, DoesNotReadMessages) {
+  FaultyFileSystem files;
+  {
+    SegmentLife life(files, 1 << 20);
+    ASSERT_TRUE(life.put(kQueue, {run_of(1, 2000, 1000)}).is_ok());  // seals one and more
+    ASSERT_TRUE(life.checkpoint().is_ok());
+  }
+  files.kill_process();
+  files.fail_path(".data", FaultyFileSystem::kRead, Code::kIoError);
+  SegmentLife life(files, 1 << 20);
+  EXPECT_TRUE(life.recovery().is_ok());
+  EXPECT_EQ(life.store().stored(kQueue).messages, 2000u);
+}
+
+TEST(Checkpoint, FailsAndHealsWhenSpaceReturns) {
+  FaultyFileSystem files;
+  SegmentLife life(files, 4096);
+  ASSERT_TRUE(life.put(kQueue, {run_of(1, 100)}).is_ok());
+  life.settle(kQueue, 5, 7);
+  files.set_capacity(files.used_bytes());
+  EXPECT_EQ(life.checkpoint(LogIndex{1}, std::string(5000, 's')).code(), Code::kNoSpace);
+  files.set_capacity(1ull << 40);
+  ASSERT_TRUE(life.checkpoint(LogIndex{2}).is_ok());
+  files.kill_process();
+  SegmentLife next(files, 4096);
+  EXPECT_EQ(next.shards()[0].applied, LogIndex{2});
+  auto all = expected(1, 100);
+  all.erase(all.begin() + 4, all.begin() + 7);
+  EXPECT_EQ(next.all(kQueue), all);
+}
+
+TEST(Checkpoint, FailsWhenAStoreThatItCountsOnFails) {
+  FaultyFileSystem files;
+  SegmentLife life(files, 1 << 20);
+  ASSERT_TRUE(life.put(kQueue, {run_of(1, 10)}).is_ok());
+  ASSERT_TRUE(life.checkpoint(LogIndex{1}).is_ok());
+  files.fail_path(".data", FaultyFileSystem::kWrite, Code::kNoSpace, 1);
+  Status stored;
+  life.store().store(SegmentLife::kShard, kQueue, {run_of(11, 20)},
+                     [&](const Status& status) { stored = status; });
+  EXPECT_EQ(life.checkpoint(LogIndex{2}).code(), Code::kNoSpace);
+  EXPECT_EQ(stored.code(), Code::kNoSpace);
+  ASSERT_TRUE(life.put(kQueue, {run_of(11, 20)}).is_ok());
+  ASSERT_TRUE(life.checkpoint(LogIndex{3}).is_ok());
+  files.kill_process();
+  SegmentLife next(files, 1 << 20);
+  EXPECT_EQ(next.all(kQueue), expected(1, 20));
+}
+
+TEST(Checkpoint, WritesQueueStatForPeople) {
+  FaultyFileSystem files;
+  files.restore(small_disk());
+  EXPECT_EQ(files.content(kDirectory + "queue_stat"), "10\t8\n");
+}
+
+TEST(Checkpoint, SealsFullSegments) {
+  FaultyFileSystem files;
+  SegmentLife life(files, 4096);
+  ASSERT_TRUE(life.put(kQueue, {run_of(1, 100)}).is_ok());
+  ASSERT_TRUE(life.checkpoint().is_ok());
+  const auto& segments = life.store().table(kQueue)->segments();
+  ASSERT_GT(segments.size(), 1u);
+  for (std::size_t i = 0; i + 1 < segments.size(); ++i) {
+    EXPECT_EQ(segments[i]->state, SegmentState::kSealed);
+    const std::string data = files.content(file(segments[i]->first.value, ".data"));
+    ASSERT_EQ(data.size(), segments[i]->data_bytes);
+    const auto footer =
+        SegmentFooter::decode(std::string_view(data).substr(data.size() - SegmentFooter::kSize));
+    ASSERT_TRUE(footer.is_ok());
+    EXPECT_EQ(footer->messages, segments[i]->messages());
+    EXPECT_EQ(footer->last, segments[i]->last());
+  }
+  EXPECT_EQ(segments.back()->state, SegmentState::kActive);
+}
+
+TEST(Checkpoint, AFailedSyncOfASegmentIsFatal) {
+  for (const char* path : {".data", ".index", "/queues"}) {
+    FaultyFileSystem files;
+    SegmentLife life(files, 4096);
+    ASSERT_TRUE(life.put(kQueue, {run_of(1, 10)}).is_ok());
+    files.fail_path(path, FaultyFileSystem::kSync | FaultyFileSystem::kSyncDirectory,
+                    Code::kIoError);
+    EXPECT_FALSE(life.checkpoint().is_ok());
+    EXPECT_EQ(life.fatal().size(), 1u) << path;
+  }
+}
+
+}  // namespace
+}  // namespace segue::storage
