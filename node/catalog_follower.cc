@@ -17,7 +17,7 @@ void CatalogFollower::on_up(const v1::PeerHelloOk& hello) {
     link_->reset(
         Status(Code::kInvalidConfig, "node " + hello.node_id() +
                                          " does not lead the catalog; the processes have different "
-                                         "configurations of catalog_leader"),
+                                         "configurations of catalog.leader"),
         clock_.now());
     return;
   }

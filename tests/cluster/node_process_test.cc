@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 
 #include "common/node_link.h"
 #include "tests/fakes/capture_logger.h"
@@ -235,6 +236,49 @@ TEST_F(NodeProcess, StopsCleanlyAndKeepsItsData) {
   if (here) {
     EXPECT_EQ(router.status(queue).queue().ready(), 1u);
   }
+}
+
+TEST_F(NodeProcess, TakesManyPipelinedDeclaresAndKeepsThem) {
+  constexpr int kQueues = 10'000;
+  constexpr int kPerFrame = 100;
+  auto n1 = start("n1");
+  RouterEnd router("n1", endpoint("n1"));
+  ASSERT_TRUE(router.wait_up());
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < kQueues; i += kPerFrame) {
+    v1::PeerFrame frame;
+    for (int j = 0; j < kPerFrame; ++j) {
+      v1::CatalogRequest* request = frame.mutable_catalog_requests()->add_requests();
+      request->set_request_id(static_cast<std::uint64_t>(i + j + 1));
+      v1::QueueDefinition* queue =
+          request->mutable_operation()->mutable_declare_queue()->mutable_queue();
+      queue->set_name("queue-" + std::to_string(i + j));
+      queue->set_durable(true);
+    }
+    ASSERT_TRUE(router.send(frame));
+  }
+  ASSERT_TRUE(router.wait([&] { return router.catalog_replies.size() == kQueues; }, seconds(60)));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  RecordProperty("declares_per_second", static_cast<int>(kQueues / took.count()));
+  for (const v1::CatalogReply& reply : router.catalog_replies) {
+    ASSERT_FALSE(reply.outcome().has_error()) << reply.outcome().error().text();
+  }
+  n1->kill_now();
+  n1 = start("n1");
+  ASSERT_TRUE(router.wait([&] { return router.incarnations.size() == 2; }));
+  v1::PeerFrame follow;
+  follow.mutable_catalog_follow();
+  ASSERT_TRUE(router.send(follow));
+  std::set<std::string> names;
+  std::size_t seen = 0;
+  EXPECT_TRUE(router.wait([&] {
+    for (; seen < router.entries.size(); ++seen) {
+      for (const v1::CatalogChange& change : router.entries[seen].changes()) {
+        if (change.has_queue_created()) names.insert(change.queue_created().name());
+      }
+    }
+    return names.size() == kQueues;
+  }));
 }
 
 TEST_F(NodeProcess, ASecondProcessOnTheSameDataIsRefused) {
