@@ -194,7 +194,12 @@ Error from_wire(const v1::Error& wire) {
 }
 
 Error from_status(const segue::Status& status) {
-  return Error{static_cast<ErrorCode>(status.code()), {}, status.message()};
+  // Codes from 700 are for the inside of a process.
+  const auto number = static_cast<std::uint16_t>(status.code());
+  const ErrorCode code = status.code() == Code::kInvalidConfig ? ErrorCode::kInvalidArgument
+                         : number >= 700                       ? ErrorCode::kInternalError
+                                                               : static_cast<ErrorCode>(number);
+  return Error{code, {}, status.message()};
 }
 
 Durability from_wire(v1::Durability wire) {

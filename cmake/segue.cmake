@@ -7,7 +7,7 @@ function(segue_library name)
     set(sources ${CMAKE_CURRENT_BINARY_DIR}/empty.cc)
   endif()
   add_library(${name} STATIC ${sources})
-  target_link_libraries(${name} PUBLIC ${ARGN} PRIVATE segue_options)
+  target_link_libraries(${name} PUBLIC ${ARGN} PRIVATE $<BUILD_INTERFACE:segue_options>)
 endfunction()
 
 # segue_program(NAME <deps>...): the program whose main() is the folder's main.cc.
