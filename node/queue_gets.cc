@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "node/delivery_frame.h"
-#include "node/wire_error.h"
+#include "node/status_error.h"
 
 namespace segue::node {
 
@@ -12,7 +12,7 @@ void QueueGets::on_get(PeerId peer, std::uint64_t request_id, HostedQueue& hoste
   if (subscriptions_.find_for_gets(peer, get.consumer()) == nullptr) {
     v1::QueueReply reply;
     reply.set_request_id(request_id);
-    *reply.mutable_error() = wire_error(Code::kNotAllowed, "",
+    *reply.mutable_error() = status_error(Code::kNotAllowed, "",
                                         "get: number " + std::to_string(get.consumer()) +
                                             " is a consumer's, it cannot stand for gets");
     return output_.queue_reply(peer, std::move(reply), {});
@@ -68,7 +68,7 @@ void QueueGets::end_gets_of(HostedQueue& hosted) {
   for (const WaitingGet& get : std::exchange(hosted.readers->gets, {})) {
     v1::QueueReply reply;
     reply.set_request_id(get.request_id);
-    *reply.mutable_error() = wire_error(Code::kNotFound, hosted.queue.display_name(),
+    *reply.mutable_error() = status_error(Code::kNotFound, hosted.queue.display_name(),
                                         "queue " + hosted.queue.display_name() + " was deleted");
     output_.queue_reply(get.peer, std::move(reply), {});
   }

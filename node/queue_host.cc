@@ -15,7 +15,7 @@
 #include "node/shard_table.h"
 #include "node/spiller.h"
 #include "node/subscriptions.h"
-#include "node/wire_error.h"
+#include "node/status_error.h"
 
 namespace segue::node {
 
@@ -201,8 +201,8 @@ void QueueHost::on_publish(PeerId peer, const v1::ShardPublish& publish, SharedB
   confirm.set_batch_id(publish.batch_id());
   *confirm.mutable_error() =
       shard == nullptr
-          ? wire_error(Code::kShardUnavailable, "", "shard " + number + " is not on this node")
-          : wire_error(Code::kShardBlocked, "",
+          ? status_error(Code::kShardUnavailable, "", "shard " + number + " is not on this node")
+          : status_error(Code::kShardBlocked, "",
                        "shard " + number + " takes no publishes: " + parts.gate.reason());
   parts.output.confirm(peer, std::move(confirm));
 }

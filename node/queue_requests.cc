@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "node/wire_error.h"
+#include "node/status_error.h"
 
 namespace segue::node {
 
@@ -13,7 +13,7 @@ void QueueRequests::on_request(PeerId peer, const v1::QueueRequest& request) {
   reply.set_request_id(request.request_id());
   if (hosted == nullptr || !hosted->queue.defined()) {
     const std::string id = std::to_string(request.queue_id());
-    *reply.mutable_error() = wire_error(
+    *reply.mutable_error() = status_error(
         Code::kNotFound, id, "no queue with id " + id + " here; it was deleted, or never declared");
     return output_.queue_reply(peer, std::move(reply), {});
   }
@@ -29,7 +29,7 @@ void QueueRequests::on_request(PeerId peer, const v1::QueueRequest& request) {
       check_delete(request.check_delete(), *hosted, reply);
       break;
     case v1::QueueRequest::KIND_NOT_SET:
-      *reply.mutable_error() = wire_error(Code::kNotImplemented, hosted->queue.display_name(),
+      *reply.mutable_error() = status_error(Code::kNotImplemented, hosted->queue.display_name(),
                                           "a request of a kind that this version does not know");
       break;
   }
@@ -59,12 +59,12 @@ void QueueRequests::check_delete(const v1::QueueDelete& conditions, HostedQueue&
   const std::uint64_t ready = hosted.queue.ready();
   const std::uint64_t unacked = hosted.queue.unacked();
   if (conditions.if_unused() && hosted.consumer_count() > 0) {
-    *reply.mutable_error() = wire_error(
+    *reply.mutable_error() = status_error(
         Code::kPreconditionFailed, name,
         "queue " + name + " is in use: it has " + std::to_string(hosted.consumer_count()) +
             " consumers; cancel them, or delete it without if_unused");
   } else if (conditions.if_empty() && ready + unacked > 0) {
-    *reply.mutable_error() = wire_error(
+    *reply.mutable_error() = status_error(
         Code::kPreconditionFailed, name,
         "queue " + name + " is not empty: it has " + std::to_string(ready) + " ready and " +
             std::to_string(unacked) + " unacked messages; purge it, or delete it without if_empty");

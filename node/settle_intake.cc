@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "node/wire_error.h"
+#include "node/status_error.h"
 
 namespace segue::node {
 
@@ -85,7 +85,7 @@ void SettleIntake::reply(PeerId peer, const v1::PeerSettle& settle, const Touche
   v1::SettleOk& ok = *answer->event.mutable_settle_ok();
   ok.set_confirm_id(settle.confirm_id());
   if (!touched.error.empty()) {
-    *ok.mutable_error() = wire_error(Code::kPreconditionFailed, "", touched.error);
+    *ok.mutable_error() = status_error(Code::kPreconditionFailed, "", touched.error);
   }
   if (touched.shards.empty() || settle.confirm_id() == 0) {
     return output_.consumer_event(peer, std::move(answer->event));

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "node/shard.h"
-#include "node/wire_error.h"
+#include "node/status_error.h"
 
 namespace segue::node {
 
@@ -32,7 +32,7 @@ std::vector<std::uint64_t> all_seqs(const CheckedPublish& checked) {
 void Shard::refuse(PeerId peer, std::uint64_t batch_id, const Status& status) {
   v1::ShardConfirm confirm;
   confirm.set_batch_id(batch_id);
-  *confirm.mutable_error() = wire_error(status.code(), "", status.message());
+  *confirm.mutable_error() = status_error(status);
   context_.output.confirm(peer, std::move(confirm));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "common/status.h"
 #include "segue/v1/types.pb.h"
@@ -19,6 +20,11 @@ inline v1::Error status_error(const Status& status, std::string entity = {}) {
   error.set_entity(std::move(entity));
   error.set_text(status.message());
   return error;
+}
+
+/// The same from its parts; `code` is one that the wire has.
+inline v1::Error status_error(Code code, std::string entity, std::string text) {
+  return status_error(Status(code, std::move(text)), std::move(entity));
 }
 
 }  // namespace segue::node

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "node/wire_error.h"
+#include "node/status_error.h"
 
 namespace segue::node {
 
@@ -54,7 +54,7 @@ void Subscriptions::refuse(PeerId peer, std::uint64_t number, Code code, std::st
                            std::string text) {
   v1::ConsumerEvent event;
   event.set_consumer(number);
-  *event.mutable_cancelled() = wire_error(code, std::move(entity), std::move(text));
+  *event.mutable_cancelled() = status_error(code, std::move(entity), std::move(text));
   output_.consumer_event(peer, std::move(event));
 }
 
