@@ -1,75 +1,130 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <optional>
 #include <string>
 
 #include "common/config.h"
 #include "common/logging.h"
 #include "common/zmq_socket.h"
 #include "router/router_process.h"
-#include "router/version.h"
 
 namespace {
 
-// As sysexits.h has them, and as segue-node uses them.
+using segue::ClusterConfig;
+using segue::Logger;
+using segue::Status;
+
+// The program's exit codes (docs/operations.md); the numbers are those of sysexits.h.
+constexpr int kOk = 0;
 constexpr int kUsage = 64;
-constexpr int kSystem = 71;
+constexpr int kUnavailable = 69;
 constexpr int kConfig = 78;
 
-int run(const segue::ClusterConfig& config, const std::string& router_id,
-        segue::ShutdownSignals& signals) {
-  using segue::LogFormat;
-  segue::SystemClock clock;
-  segue::Logger::Options options;
-  options.level = segue::log_level_from_name(config.logging.level).value_or(options.level);
-  const auto format = config.logging.format == "json" ? LogFormat::kJson : LogFormat::kText;
-  segue::Logger log(segue::stderr_log_sink(format), clock, options);
-  segue::router::RouterProcess process(config, router_id, log);
-  const segue::Status started = process.start();
-  if (!started) {
-    log.error("router_failed", {{"router", router_id}, {"reason", started.message()}});
-    return kSystem;
+constexpr const char* kFooter =
+    "The configuration describes the whole cluster; the router finds itself in it by its id. It "
+    "keeps\n"
+    "nothing on disk. SIGTERM or SIGINT stops it cleanly: what is on its way to nodes is still\n"
+    "confirmed, then clients are told to go elsewhere. A second signal stops it at once.\n"
+    "\n"
+    "Exit codes:\n"
+    "   0  stopped by a signal, or the configuration is valid (--check)\n"
+    "  64  wrong arguments\n"
+    "  69  cannot listen on its endpoint\n"
+    "  78  the configuration is wrong\n"
+    "\n"
+    "Example:\n"
+    "  segue-router --config cluster.yaml --id r1\n";
+
+struct Arguments {
+  std::string config;
+  std::string id;
+  std::string log_level;
+  bool check = false;
+};
+
+/// An exit code when there is nothing to run.
+std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
+  CLI::App app(
+      "segue-router: a router of a Segue cluster. Takes clients' connections and passes their work "
+      "to the nodes.");
+  app.footer(kFooter);
+  app.add_option("-c,--config", arguments.config, "The cluster's YAML file")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("-i,--id", arguments.id, "Which of the file's routers this is")->type_name("ID");
+  app.add_option("--log-level", arguments.log_level,
+                 "trace, debug, info, warn, error or off; goes before the file's logging.level")
+      ->type_name("LEVEL");
+  app.add_flag("--check", arguments.check,
+               "Only check the configuration: prints what is wrong and where");
+  app.set_version_flag("--version", "segue-router " SEGUE_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kOk : kUsage;
+  }
+  if (arguments.id.empty() && !arguments.check) {
+    std::fprintf(stderr, "--id is required: which of the configuration's routers is this?\n");
+    return kUsage;
+  }
+  if (!arguments.log_level.empty() && !segue::log_level_from_name(arguments.log_level)) {
+    std::fprintf(stderr, "--log-level is '%s'; it must be trace, debug, info, warn, error or off\n",
+                 arguments.log_level.c_str());
+    return kUsage;
+  }
+  return std::nullopt;
+}
+
+/// The configuration, or nothing after it was said what is wrong.
+std::optional<ClusterConfig> load(const Arguments& arguments) {
+  segue::Result<ClusterConfig> config =
+      segue::load_cluster_config(arguments.config, segue::process_environment());
+  if (!config.is_ok()) {
+    std::fprintf(stderr, "%s\n", config.status().message().c_str());
+    return std::nullopt;
+  }
+  if (!arguments.id.empty() && config->find_router(arguments.id) == nullptr) {
+    std::fprintf(stderr, "%s: there is no router '%s'; there are %s\n", arguments.config.c_str(),
+                 arguments.id.c_str(), config->router_ids().c_str());
+    return std::nullopt;
+  }
+  return std::move(config).value();
+}
+
+int run(const ClusterConfig& config, const Arguments& arguments) {
+  segue::ShutdownSignals signals;
+  const segue::SystemClock clock;
+  Logger::Options log_options;
+  const std::string& level =
+      arguments.log_level.empty() ? config.logging.level : arguments.log_level;
+  log_options.level = segue::log_level_from_name(level).value_or(segue::LogLevel::kInfo);
+  Logger log(segue::stderr_log_sink(config.logging.format == "json" ? segue::LogFormat::kJson
+                                                                    : segue::LogFormat::kText),
+             clock, log_options);
+  segue::router::RouterProcess process(config, arguments.id, log);
+  if (const Status started = process.start(); !started.is_ok()) {
+    log.error("router_not_started", {{"router", arguments.id}, {"reason", started}});
+    log.flush();
+    return kUnavailable;
   }
   process.run(signals);
+  log.info("router_stopped", {{"router", arguments.id}});
   log.flush();
-  return 0;
+  return kOk;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(
-      "segue-router: takes clients' connections and passes their work to the cluster's nodes.\n"
-      "Exit codes: 0 stopped by a signal, 64 wrong arguments, 71 the system refused something\n"
-      "(such as the endpoint), 78 the configuration is wrong.",
-      "segue-router");
-  std::string config_path;
-  std::string router_id;
-  bool check_only = false;
-  app.add_option("-c,--config", config_path, "the cluster's YAML file")->required();
-  app.add_option("-i,--id", router_id, "which of the file's routers this one is")->required();
-  app.add_flag("--check", check_only, "look at the configuration only, and exit");
-  app.set_version_flag("--version", std::string(segue::router::kVersion));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsage;
+  Arguments arguments;
+  if (const std::optional<int> code = parse(argc, argv, arguments)) return *code;
+  const std::optional<ClusterConfig> config = load(arguments);
+  if (!config.has_value()) return kConfig;
+  if (arguments.check) {
+    std::printf("%s is valid: cluster '%s', %zu routers, %zu nodes, %u shards\n",
+                arguments.config.c_str(), config->cluster.c_str(), config->routers.size(),
+                config->nodes.size(), config->shards);
+    return kOk;
   }
-
-  const auto config = segue::load_cluster_config(config_path, segue::process_environment());
-  if (!config) {
-    std::fprintf(stderr, "segue-router: %s\n", config.status().message().c_str());
-    return kConfig;
-  }
-  if (config->find_router(router_id) == nullptr) {
-    std::fprintf(stderr, "segue-router: there is no router '%s' in %s; there are: %s\n",
-                 router_id.c_str(), config_path.c_str(), config->router_ids().c_str());
-    return kConfig;
-  }
-  if (check_only) {
-    std::printf("%s: valid; router %s listens on %s\n", config_path.c_str(), router_id.c_str(),
-                config->find_router(router_id)->listen.c_str());
-    return 0;
-  }
-  segue::ShutdownSignals signals;
-  return run(config.value(), router_id, signals);
+  return run(*config, arguments);
 }

@@ -132,7 +132,7 @@ void RouterProcess::shut_down(ShutdownSignals& signals) {
   }
   router_.close_sessions();
   for (const auto& node : nodes_) node->link().close(clock_.now());
-  log_.info("router_stopped", {{"router", self_.id}, {"drained", router_.drained()}});
+  log_.info("router_drained", {{"complete", router_.drained()}});
 }
 
 }  // namespace segue::router

@@ -15,9 +15,11 @@ static_assert(kMaxShards <= (1 << kShardBits));
 constexpr Duration kFirstBackoff = std::chrono::milliseconds(50);
 constexpr Duration kLongestBackoff = std::chrono::seconds(1);
 
-// A full disk can last: publishes are refused at once instead of filling the router.
+// Space that is missing can stay missing: publishes are refused at once instead of filling the
+// router. A checkpoint that lags behind catches up.
 bool is_about_disk(const std::string& reason) {
-  return reason.find("disk") != std::string::npos;
+  return reason.find("disk:") != std::string::npos &&
+         reason.find("checkpoint") == std::string::npos;
 }
 
 // The node may take the same publish later.

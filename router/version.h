@@ -5,6 +5,6 @@
 namespace segue::router {
 
 /// What HelloOk and the status of the cluster tell of this program.
-inline constexpr std::string_view kVersion = "0.1.0";
+inline constexpr std::string_view kVersion = SEGUE_VERSION;
 
 }  // namespace segue::router

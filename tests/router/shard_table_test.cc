@@ -136,12 +136,12 @@ TEST_F(ShardTableTest, RejectsAtOnceWhileADiskIsFull) {
   down("n1");
   client->publish_to("a", 1);
   ASSERT_TRUE(client->next().has_blocked());
-  up("n1", "the disk is full");
+  up("n1", "disk: no space left");
   EXPECT_EQ(client->next_confirm().rejected(0).error().code(), number(Code::kShardBlocked));
   client->publish_to("a", 2);
   const v1::Confirm answer = client->next_confirm();
   EXPECT_EQ(answer.rejected(0).seqs().first(), 2u);
-  EXPECT_NE(answer.rejected(0).error().text().find("the disk is full"), std::string::npos);
+  EXPECT_NE(answer.rejected(0).error().text().find("disk: no space left"), std::string::npos);
   node_state("n1", "");
   client->publish_to("a", 3);
   EXPECT_EQ(first_seqs(n1), Seqs{3});
