@@ -250,6 +250,8 @@ void ClientServer::take_down(SessionId id) {
 
 void ClientServer::on_tick() {
   sessions_.for_each([&](Session& session) {
+    // Before HelloOk neither end says anything; the wait for the catalog has its own end.
+    if (!session.open()) return;
     if (session.link().expired(turn_.now)) {
       session.close(Code::kConnectionForced,
                     "nothing was heard from the client for two heartbeats");

@@ -65,12 +65,16 @@ void DeliveryPath::deliver(Consumer& consumer, v1::NodeDelivery& delivery,
 
 void DeliveryPath::on_consumer_events(Node& node, const v1::ConsumerEvents& events) {
   for (const v1::ConsumerEvent& event : events.events()) {
-    if (event.has_settle_ok()) {
+    if (event.has_settle_ok() && event.settle_ok().confirm_id() != 0) {
       confirms_.on_settle_ok(node, event.settle_ok());
       continue;
     }
     Consumer* consumer = find(ConsumerId(event.consumer()));
     if (consumer == nullptr || consumer->node != &node) continue;
+    if (event.has_settle_ok() && event.settle_ok().has_error()) {
+      tell_unasked(consumer->session, event.settle_ok().error());
+      continue;
+    }
     if (event.has_cancelled()) {
       ended(consumer->id, event.cancelled());
     } else if (event.has_subscribed() && consumer->on_subscribed) {
@@ -122,6 +126,24 @@ bool DeliveryPath::may_confirm(Session& session, const v1::Settle& settle) {
   return false;
 }
 
+// A settle went wrong whose client had not asked for an answer.
+void DeliveryPath::tell_unasked(SessionId session_id, const v1::Error& error) {
+  Session* session = sessions_.find(session_id);
+  if (session == nullptr) return;
+  v1::RouterFrame frame;
+  *frame.mutable_settle_ok()->mutable_error() = error;
+  session->send(frame);
+}
+
+// Every part of the settle is on its way; `join` has what was wrong with it at the first look.
+void DeliveryPath::finish_settle(const SettleConfirms::JoinPtr& join, bool wrong) {
+  if (join->confirm_id != 0) {
+    confirms_.finish(join);
+  } else if (wrong) {
+    tell_unasked(join->session, *join->error);
+  }
+}
+
 void DeliveryPath::on_settle(Session& session, const v1::Settle& settle) {
   if (!may_confirm(session, settle)) return;
   if (settle.consumer() == 0) return settle_gets(session, settle);
@@ -132,8 +154,7 @@ void DeliveryPath::on_settle(Session& session, const v1::Settle& settle) {
     join->error =
         wrong_tags_error("the session has no consumer " + std::to_string(settle.consumer()) +
                          " with unsettled deliveries");
-    if (confirm) confirms_.finish(join);
-    return;
+    return finish_settle(join, true);
   }
   TranslatedSettle translated = translate(*consumer, settle);
   if (translated.stale) join->error = stale_error();
@@ -148,7 +169,7 @@ void DeliveryPath::on_settle(Session& session, const v1::Settle& settle) {
     consumer->node->outbox.settle(std::move(translated.settle));
     remove_if_done(*consumer);
   }
-  if (confirm) confirms_.finish(join);
+  finish_settle(join, !translated.wrong.empty());
 }
 
 void DeliveryPath::settle_gets(Session& session, const v1::Settle& settle) {
@@ -164,7 +185,7 @@ void DeliveryPath::settle_gets(Session& session, const v1::Settle& settle) {
     }
     part.node->outbox.settle(std::move(part.settle));
   }
-  if (confirm) confirms_.finish(join);
+  finish_settle(join, !settled.wrong.empty());
 }
 
 void DeliveryPath::on_received(Session& session, const v1::Received& received) {
@@ -205,18 +226,22 @@ void DeliveryPath::get(Session& session, const v1::QueueDefinition& queue, bool 
   options.wait_for_node = true;
   options.never_forget = true;
   options.repeatable = !no_ack;
-  requests_.send(node, node_id, std::move(request), catalog_.needed_for(id), options,
-                 [this, session_id = session.id(), id, no_ack, then = std::move(then)](
-                     v1::QueueReply& reply, const SharedBytes& body) {
-                   on_got(session_id, id, no_ack, reply, body, then);
-                 });
+  const std::uint64_t number =
+      requests_.send(node, node_id, std::move(request), catalog_.needed_for(id), options,
+                     [this, session_id = session.id(), id, no_ack, then = std::move(then)](
+                         v1::QueueReply& reply, const SharedBytes& body) {
+                       on_got(session_id, id, no_ack, reply, body, then);
+                     });
+  // 0: it was answered at once.
+  if (number != 0) gets.open_requests.insert(number);
 }
 
 void DeliveryPath::on_got(SessionId session, QueueId queue, bool no_ack, v1::QueueReply& reply,
                           const SharedBytes& body, const GotThen& then) {
   v1::GetOk got;
   const auto mine = sessions_consumers_.find(session);
-  if (mine == sessions_consumers_.end()) return;  // the node has been told to requeue
+  if (mine == sessions_consumers_.end()) return;
+  mine->second.gets.open_requests.erase(reply.request_id());
   if (reply.has_error()) return then(&reply.error(), got, {});
   got.set_remaining(reply.remaining());
   if (reply.has_delivery()) {

@@ -220,6 +220,8 @@ void DeliveryPath::end_session(Session& session) {
     if (consumer.state != Consumer::State::kWaiting) unsubscribe(*consumer.node, id, true);
     remove(id);
   }
+  // A node does not answer the gets of a subscription that has ended.
+  for (const std::uint64_t request : mine->gets.open_requests) requests_.forget(request);
   for (const auto& [queue, subscription] : mine->gets.subscriptions()) {
     unsubscribe(*subscription.node, subscription.id, true);
   }

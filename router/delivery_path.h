@@ -84,6 +84,8 @@ class DeliveryPath {
   /// The consumer has ended by itself: answers what is open, or tells the client.
   void ended(ConsumerId id, const v1::Error& reason);
   void settle_gets(Session& session, const v1::Settle& settle);
+  void tell_unasked(SessionId session_id, const v1::Error& error);
+  void finish_settle(const SettleConfirms::JoinPtr& join, bool wrong);
   bool may_confirm(Session& session, const v1::Settle& settle);
   void on_got(SessionId session, QueueId queue, bool no_ack, v1::QueueReply& reply,
               const SharedBytes& body, const GotThen& then);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "common/ids.h"
@@ -35,6 +36,9 @@ class GetDeliveries {
   Subscription* find(QueueId queue);
   Subscription& add(QueueId queue, ConsumerId id, Node& node);
   const std::map<QueueId, Subscription>& subscriptions() const { return subscriptions_; }
+
+  /// Requests that nodes have not answered, by their number.
+  std::set<std::uint64_t> open_requests;
 
   /// Notes a delivery of the subscription; returns its tag.
   std::uint64_t delivered(const Subscription& subscription, QueueId queue, std::uint64_t number);

@@ -1,32 +1,37 @@
 #include "router/node_requests.h"
 
+#include <utility>
 #include <vector>
 
 #include "router/errors.h"
 
 namespace segue::router {
 
-void NodeRequests::fail(Then then, Code code, std::string text) {
+void NodeRequests::fail(std::uint64_t id, const Then& then, Code code, std::string text) {
   v1::QueueReply reply;
+  reply.set_request_id(id);
   *reply.mutable_error() = make_error(code, "", std::move(text));
   then(reply, {});
 }
 
-void NodeRequests::send(Node* node, const std::string& node_id, v1::QueueRequest request,
-                        CatalogIndex needs, Options options, Then then) {
+std::uint64_t NodeRequests::send(Node* node, const std::string& node_id, v1::QueueRequest request,
+                                 CatalogIndex needs, Options options, Then then) {
   if (node == nullptr) {
-    return fail(std::move(then), Code::kShardUnavailable,
-                "node " + quoted(node_id) + " is not in this router's configuration");
+    fail(0, then, Code::kShardUnavailable,
+         "node " + quoted(node_id) + " is not in this router's configuration");
+    return 0;
   }
   if (!node->up && !options.wait_for_node) {
-    return fail(std::move(then), Code::kShardUnavailable,
-                "node " + node->id + " is not reachable: " + node->down_reason);
+    fail(0, then, Code::kShardUnavailable,
+         "node " + node->id + " is not reachable: " + node->down_reason);
+    return 0;
   }
   const std::uint64_t id = next_id_++;
   request.set_request_id(id);
   if (node->up) node->outbox.queue_request(request, needs);
   open_.emplace(id, Open{node, std::move(request), needs, options, std::move(then),
                          turn_.now + timeout_, node->up});
+  return id;
 }
 
 Status NodeRequests::on_replies(Node& node, v1::QueueReplies& replies, const SharedBytes& bodies) {
@@ -59,7 +64,7 @@ void NodeRequests::on_node_up(Node& node) {
 }
 
 void NodeRequests::on_node_down(Node& node) {
-  std::vector<Then> lost;
+  std::vector<std::pair<std::uint64_t, Then>> lost;
   for (auto at = open_.begin(); at != open_.end();) {
     Open& open = at->second;
     if (open.node != &node || !open.sent) {
@@ -68,31 +73,38 @@ void NodeRequests::on_node_down(Node& node) {
       open.sent = false;
       ++at;
     } else {
-      lost.push_back(std::move(open.then));
+      lost.emplace_back(at->first, std::move(open.then));
       at = open_.erase(at);
     }
   }
-  for (Then& then : lost) {
-    fail(std::move(then), Code::kShardUnavailable,
+  for (const auto& [id, then] : lost) {
+    fail(id, then, Code::kShardUnavailable,
          "node " + node.id + " went away before it answered: " + node.down_reason);
   }
 }
 
 void NodeRequests::on_tick() {
-  std::vector<std::pair<Then, std::string>> late;
+  struct Late {
+    std::uint64_t id;
+    Then then;
+    std::string text;
+  };
+  std::vector<Late> late;
   for (auto at = open_.begin(); at != open_.end();) {
     Open& open = at->second;
     if (open.deadline > turn_.now || (open.sent && open.options.never_forget)) {
       ++at;
       continue;
     }
-    late.emplace_back(
-        std::move(open.then),
-        open.sent ? "node " + open.node->id + " has not answered in time"
-                  : "node " + open.node->id + " is not reachable: " + open.node->down_reason);
+    const std::string& node = open.node->id;
+    late.push_back({at->first, std::move(open.then),
+                    open.sent ? "node " + node + " has not answered in time"
+                              : "node " + node + " is not reachable: " + open.node->down_reason});
     at = open_.erase(at);
   }
-  for (auto& [then, text] : late) fail(std::move(then), Code::kShardUnavailable, std::move(text));
+  for (Late& one : late) {
+    fail(one.id, one.then, Code::kShardUnavailable, std::move(one.text));
+  }
 }
 
 }  // namespace segue::router

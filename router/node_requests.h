@@ -34,8 +34,11 @@ class NodeRequests {
 
   /// `node` is where the queue's shard is, `node_id` its name for messages; null when the
   /// configuration does not have it. The request's id is filled in.
-  void send(Node* node, const std::string& node_id, v1::QueueRequest request, CatalogIndex needs,
-            Options options, Then then);
+  /// Returns a number for forget().
+  std::uint64_t send(Node* node, const std::string& node_id, v1::QueueRequest request,
+                     CatalogIndex needs, Options options, Then then);
+  /// Nobody waits for the answer any more; does nothing if it has come.
+  void forget(std::uint64_t id) { open_.erase(id); }
   /// FRAME_ERROR: the frame makes no sense, the link should be reset.
   Status on_replies(Node& node, v1::QueueReplies& replies, const SharedBytes& bodies);
   void on_node_up(Node& node);
@@ -55,7 +58,7 @@ class NodeRequests {
   };
 
   void on_reply(Node& node, v1::QueueReply& reply, SharedBytes bodies);
-  void fail(Then then, Code code, std::string text);
+  void fail(std::uint64_t id, const Then& then, Code code, std::string text);
 
   const Duration timeout_;
   const Turn& turn_;
