@@ -120,7 +120,10 @@ Status WalAppender::sync() {
 }
 
 Status WalAppender::write_mark() {
-  if (!group_fits(WalGroupHeader::kBytes)) return Status::ok();
+  if (!group_fits(WalGroupHeader::kBytes)) {
+    if (files_.prepared_bytes() == 0) return Status::ok();
+    SEGUE_RETURN_IF_ERROR(next_file());
+  }
   begin_group();
   return write_group(/*may_wait=*/false);
 }

@@ -47,7 +47,7 @@ class WalAppender {
 
   Status sync();
   bool is_synced() const { return synced_ + 1 == next_sequence_; }
-  /// A group without records; see start(). Left out when the file is full.
+  /// A group without records; see start(). Left out when the file is full and no other is prepared.
   Status write_mark();
 
   std::uint64_t file_number() const { return file_.number; }

@@ -115,6 +115,15 @@ bool WalReader::parse_records(std::string_view group, WalGroupView& view) const 
   return rest.empty() && view.records.size() == view.header.records;
 }
 
+Result<bool> WalReader::has_remains_at(std::uint64_t offset) {
+  constexpr std::uint64_t kBoth = WalGroupHeader::kBytes + WalRecordHeader::kBytes;
+  if (offset + kBoth > size_) return false;
+  auto raw = bytes(offset, kBoth);
+  if (!raw) return raw.status();
+  return !WalGroupHeader::decode(raw->data(), seed_) &&
+         WalRecordHeader::decode(raw->data() + WalGroupHeader::kBytes, seed_).has_value();
+}
+
 Status WalReader::each_header(
     std::uint64_t offset, const std::function<void(std::uint64_t, const WalGroupHeader&)>& see) {
   while (offset + WalGroupHeader::kBytes <= size_) {

@@ -39,6 +39,9 @@ class WalReader {
   /// The group at this offset, with every checksum right; nothing if there is none. Valid until the
   /// next call.
   Result<std::optional<WalGroupView>> group_at(std::uint64_t offset);
+  /// True if a group was written at this offset, though its header is damaged: its first record's
+  /// is there.
+  Result<bool> has_remains_at(std::uint64_t offset);
   /// Calls `see` for every group header at or behind `offset`, whether or not the group's records
   /// are whole.
   Status each_header(std::uint64_t offset,

@@ -163,7 +163,9 @@ LogIndex Recovery::applied(ShardId shard) const {
 /// What stands behind the last valid group decides whether the log ends there, torn or not, or is
 /// damaged: a later group that says that the expected one was synced proves that it was there.
 Status Recovery::judge_end(std::size_t at) {
-  std::uint64_t dropped = 0;
+  auto remains = reader_->has_remains_at(offset_);
+  if (!remains) return remains.status();
+  std::uint64_t dropped = *remains ? 1 : 0;
   std::string proof;
   std::unique_ptr<WalReader> later;
   for (std::size_t file = at; file < numbers_.size(); ++file) {

@@ -27,7 +27,7 @@ struct WalTornTail {
   std::string path;
   std::uint64_t offset = 0;  // where the log ends
   std::uint64_t dropped_groups =
-      0;  // whose headers are whole: of which no proof exists that they were synced
+      0;  // that were at least begun; nothing proves that they were synced
 };
 
 /// What recover_wal() found: WalWriter::open() carries on from here.

@@ -242,6 +242,7 @@ void flip_every_bit(WalHarness& wal, std::uint64_t records, bool closed) {
       ASSERT_EQ(got.size(), records - 1) << path << " bit " << bit;
       ASSERT_FALSE(groups.empty());
       ASSERT_GE(bit / 8, groups.back());
+      ASSERT_TRUE(recovered->torn) << "dropped without a word, bit " << bit;
       ++lost_last;
     }
   }
@@ -263,6 +264,19 @@ TEST(WalRecovery, NoFlippedBitLosesAnythingSilentlyAfterACleanStop) {
     ASSERT_TRUE(wal.write(WalHarness::record(1, i, "body of " + std::to_string(i))));
   ASSERT_TRUE(wal.wal->stop());
   flip_every_bit(wal, 2, /*closed=*/true);
+}
+
+TEST(WalRecovery, ACleanStopIsMarkedEvenWhenTheFileIsFull) {
+  WalHarness wal;
+  wal.options.file_bytes = 4 * kWalBlock;
+  ASSERT_TRUE(wal.open());
+  wal.wal->prepare_files();
+  for (std::uint64_t i = 1; i <= 2; ++i) ASSERT_TRUE(wal.write(WalHarness::record(1, i)));
+  ASSERT_TRUE(wal.wal->stop());
+  const std::string path = wal.wal_files()[0];
+  ASSERT_EQ(wal.groups_of(path).size(), 3u) << "the file is not full";
+  damage(wal, path, wal.groups_of(path)[2] + 60);
+  EXPECT_EQ(wal.recover().status().code(), Code::kCorruption);
 }
 
 TEST(WalRecovery, RandomBytesInPlaceOfTheLogNeverCrashIt) {
