@@ -60,9 +60,25 @@ void CatalogFollower::on_snapshot(v1::CatalogFeed& feed) {
   if (!feed.snapshot_end()) return;
   const std::vector<v1::CatalogEntry> snapshot = std::exchange(snapshot_, {});
   const CatalogIndex index(snapshot.empty() ? 0 : snapshot.back().index());
+  if (index < replica_.state().index()) {
+    refuse_older(index);
+    return;
+  }
   log_.info("catalog_replaced", {{"index", index}, {"had", replica_.state().index()}});
   replica_.reset(snapshot, index);
   caught_up_();
+}
+
+void CatalogFollower::refuse_older(CatalogIndex index) {
+  // Nothing reaches this node that the leader did not have on its disk: it lost its data. To follow
+  // it would be to drop the queues of the whole cluster.
+  const Status reason(Code::kPreconditionFailed,
+                      "the leader has the catalog at " + std::to_string(index.value) +
+                          ", this node at " + std::to_string(replica_.state().index().value) +
+                          ": the leader's data directory was lost or is an old copy; give it this "
+                          "node's catalog.db (docs/operations.md)");
+  log_.error("catalog_leader_is_behind", {{"reason", reason}});
+  link_->reset(reason, clock_.now());
 }
 
 void CatalogFollower::on_replies(const v1::CatalogReplies& replies) {

@@ -11,8 +11,8 @@
 namespace segue::node {
 
 /// Keeps a node's replica up with the catalog's leader over a link to it, and takes this node's own
-/// wishes (deleting a queue) there. When the link is down the replica stays as it is. Reactor's
-/// thread.
+/// wishes (deleting a queue) there. When the link is down the replica stays as it is; it is never
+/// set back to an earlier index. Reactor's thread.
 class CatalogFollower final : public NodeLink::Events {
  public:
   /// Called whenever the replica has all that the leader had when it answered.
@@ -35,6 +35,7 @@ class CatalogFollower final : public NodeLink::Events {
  private:
   void on_feed(v1::CatalogFeed& feed);
   void on_snapshot(v1::CatalogFeed& feed);
+  void refuse_older(CatalogIndex index);
   void on_replies(const v1::CatalogReplies& replies);
 
   CatalogReplica& replica_;
