@@ -38,6 +38,7 @@ class CheckpointJob {
   LogIndex applied_;
   std::string state_;
   std::size_t next_ = 0;
+  bool sync_at_once_ = false;  // everything together, instead of each segment
   Status status_;
 };
 

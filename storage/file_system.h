@@ -66,6 +66,9 @@ class FileSystem {
   virtual Status make_directories(const std::string& path) = 0;
   /// Makes names made, renamed or removed in the directory durable.
   virtual Status sync_directory(const std::string& path) = 0;
+  /// Makes everything that was written on the file system of `path` durable, contents and names
+  /// (syncfs): for many files at once.
+  virtual Status sync_all(const std::string& path) = 0;
   /// Names in a directory, sorted, without "." and ".."; NOT_FOUND if missing.
   virtual Result<std::vector<std::string>> list(const std::string& path) = 0;
   virtual bool exists(const std::string& path) = 0;

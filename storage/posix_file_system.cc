@@ -99,6 +99,13 @@ Status PosixFileSystem::sync_directory(const std::string& path) {
   return system_error(path, "sync the directory", errno);
 }
 
+Status PosixFileSystem::sync_all(const std::string& path) {
+  const FileDescriptor descriptor(open_retrying(path, O_RDONLY));
+  if (descriptor.get() < 0) return system_error(path, "open to sync the file system", errno);
+  if (::syncfs(descriptor.get()) == 0) return Status::ok();
+  return system_error(path, "sync the file system", errno);
+}
+
 Result<std::vector<std::string>> PosixFileSystem::list(const std::string& path) {
   std::error_code error;
   std::vector<std::string> names;

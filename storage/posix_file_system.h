@@ -17,6 +17,7 @@ class PosixFileSystem final : public FileSystem {
   Status remove_directory(const std::string& path) override;
   Status make_directories(const std::string& path) override;
   Status sync_directory(const std::string& path) override;
+  Status sync_all(const std::string& path) override;
   Result<std::vector<std::string>> list(const std::string& path) override;
   bool exists(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) override;

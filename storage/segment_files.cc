@@ -19,14 +19,23 @@ std::string QueueFiles::index_path(Sequence segment) const {
   return directory + "/" + segment_file_name(segment, ".index");
 }
 
-Result<std::unique_ptr<File>> SegmentFiles::open_data(const std::string& path) {
-  if (direct_) {
+Status SegmentFiles::open_data(const std::string& path, bool direct, OpenSegment& files) {
+  if (direct && direct_) {
     auto file = context_.files.open(path, OpenMode::kReadWriteDirect);
-    if (file.is_ok() || file.status().code() != Code::kNotImplemented) return file;
+    if (file.is_ok()) {
+      files.data = std::move(*file);
+      files.direct = true;
+      return {};
+    }
+    if (file.status().code() != Code::kNotImplemented) return file.status();
     direct_ = false;
     context_.log.info("segments_through_page_cache", {{"reason", file.status()}});
   }
-  return context_.files.open(path, OpenMode::kReadWrite);
+  auto file = context_.files.open(path, OpenMode::kReadWrite);
+  if (!file.is_ok()) return file.status();
+  files.data = std::move(*file);
+  files.direct = false;
+  return {};
 }
 
 Status SegmentFiles::make_directory(QueueFiles& queue) {
@@ -41,10 +50,10 @@ Status SegmentFiles::make_directory(QueueFiles& queue) {
   return {};
 }
 
-Result<OpenSegment*> SegmentFiles::create(QueueFiles& queue, Sequence segment) {
+Result<OpenSegment*> SegmentFiles::create(QueueFiles& queue, Sequence segment, Access access) {
   SEGUE_RETURN_IF_ERROR(make_directory(queue));
   unsynced_directories_.insert(queue.directory);
-  auto files = open_or_make(queue, segment);
+  auto files = open_or_make(queue, segment, access);
   if (!files.is_ok()) return files;
   // What an earlier, failed attempt may have left.
   SEGUE_RETURN_IF_ERROR((*files)->data->truncate(0));
@@ -54,40 +63,52 @@ Result<OpenSegment*> SegmentFiles::create(QueueFiles& queue, Sequence segment) {
   return files;
 }
 
-Result<OpenSegment*> SegmentFiles::open(QueueFiles& queue, Sequence segment) {
+Result<OpenSegment*> SegmentFiles::open(QueueFiles& queue, Sequence segment, Access access) {
   if (!open_.contains({queue.id, segment}) && !context_.files.exists(queue.data_path(segment))) {
     return Status(Code::kNotFound, queue.data_path(segment) + ": there is no such segment");
   }
-  return open_or_make(queue, segment);
+  return open_or_make(queue, segment, access);
 }
 
-Result<OpenSegment*> SegmentFiles::open_or_make(QueueFiles& queue, Sequence segment) {
+Result<OpenSegment*> SegmentFiles::open_or_make(QueueFiles& queue, Sequence segment,
+                                                Access access) {
   const Key key{queue.id, segment};
   if (const auto found = open_.find(key); found != open_.end()) {
     recent_.splice(recent_.begin(), recent_, found->second.place);
-    return &found->second.files;
+    OpenSegment& files = found->second.files;
+    if (access == Access::kMuch && direct_ && !files.direct) {
+      SEGUE_RETURN_IF_ERROR(open_data(queue.data_path(segment), true, files));
+    }
+    return &files;
   }
-  SEGUE_RETURN_IF_ERROR(make_room());
-  auto data = open_data(queue.data_path(segment));
-  if (!data.is_ok()) return data.status();
+  while (open_.size() >= max_open_) close_oldest();
+  OpenSegment files;
+  SEGUE_RETURN_IF_ERROR(open_data(queue.data_path(segment), access != Access::kLittle, files));
   auto index = context_.files.open(queue.index_path(segment), OpenMode::kReadWrite);
   if (!index.is_ok()) return index.status();
+  files.index = std::move(*index);
   recent_.push_front(key);
   Slot& slot = open_[key];
-  slot.files.data = std::move(*data);
-  slot.files.index = std::move(*index);
+  slot.files = std::move(files);
   slot.place = recent_.begin();
+  if (const auto unsynced = closed_unsynced_.find(key); unsynced != closed_unsynced_.end()) {
+    slot.files.data_unsynced = unsynced->second.data;
+    slot.files.index_unsynced = unsynced->second.index;
+    closed_unsynced_.erase(unsynced);
+  }
   return &slot.files;
 }
 
-Status SegmentFiles::make_room() {
-  while (open_.size() >= max_open_) {
-    // Synced before it is closed: a later sync through another descriptor need not tell what went
-    // wrong with these bytes.
-    SEGUE_RETURN_IF_ERROR(sync_files(open_[recent_.back()].files));
-    close(recent_.back());
+void SegmentFiles::close_oldest() {
+  const Key key = recent_.back();
+  const OpenSegment& files = open_[key].files;
+  // Synced later, through another descriptor. Should the system forget an error of the page cache
+  // until then, it is the index that is damaged (data is written past the cache), and that is
+  // noticed.
+  if (files.data_unsynced || files.index_unsynced) {
+    closed_unsynced_[key] = {files.data_unsynced, files.index_unsynced};
   }
-  return {};
+  close(key);
 }
 
 Status SegmentFiles::sync_file(File& file, bool& unsynced) {
@@ -101,14 +122,24 @@ Status SegmentFiles::sync_file(File& file, bool& unsynced) {
   return status;
 }
 
-Status SegmentFiles::sync_files(OpenSegment& files) {
-  SEGUE_RETURN_IF_ERROR(sync_file(*files.data, files.data_unsynced));
-  return sync_file(*files.index, files.index_unsynced);
+Status SegmentFiles::sync(QueueFiles& queue, Sequence segment) {
+  const Key key{queue.id, segment};
+  if (!open_.contains(key) && !closed_unsynced_.contains(key)) return {};
+  auto opened = open(queue, segment);
+  if (!opened.is_ok()) return opened.status();
+  SEGUE_RETURN_IF_ERROR(sync_file(*(*opened)->data, (*opened)->data_unsynced));
+  return sync_file(*(*opened)->index, (*opened)->index_unsynced);
 }
 
-Status SegmentFiles::sync(QueueFiles& queue, Sequence segment) {
-  const auto found = open_.find({queue.id, segment});
-  return found == open_.end() ? Status() : sync_files(found->second.files);
+Status SegmentFiles::sync_everything() {
+  if (Status status = context_.files.sync_all(context_.root); !status.is_ok()) {
+    context_.fatal(status);
+    return status;
+  }
+  for (auto& [key, slot] : open_) slot.files.data_unsynced = slot.files.index_unsynced = false;
+  closed_unsynced_.clear();
+  unsynced_directories_.clear();
+  return {};
 }
 
 Status SegmentFiles::sync_names() {
@@ -144,6 +175,7 @@ void SegmentFiles::remove(QueueFiles& queue, std::span<const Sequence> segments)
   // messages without an index would all be valid again.
   for (const Sequence segment : segments) {
     close({queue.id, segment});
+    closed_unsynced_.erase({queue.id, segment});
     remove_file(queue.data_path(segment));
   }
   if (const Status status = context_.files.sync_directory(queue.directory); !status.is_ok()) {

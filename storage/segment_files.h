@@ -44,6 +44,7 @@ struct QueueFiles {
 /// A segment's two files.
 struct OpenSegment {
   std::unique_ptr<File> data;
+  bool direct = false;  // data goes past the page cache
   std::unique_ptr<File> index;
   bool data_unsynced = false;
   bool index_unsynced = false;
@@ -55,9 +56,14 @@ struct OpenSegment {
 /// The segments' open files: at most `max_open` segments, the least recently used is closed first,
 /// so that queues that do nothing cost no file descriptors. Knows what is not synced yet.
 ///
-/// Background thread only. Data files are opened past the page cache where the file system allows.
+/// Background thread only.
 class SegmentFiles {
  public:
+  /// How data is going to be read or written. Much at once goes past the page cache, where the file
+  /// system allows: several times faster, and the cache is left to others. A little goes through
+  /// it: a write of its own for each of many queues would take long.
+  enum class Access { kAny, kMuch, kLittle };
+
   /// Offsets, sizes and memory of all reads and writes of data files are multiples of this.
   static constexpr std::size_t kBlock = 4096;
 
@@ -66,16 +72,18 @@ class SegmentFiles {
   ~SegmentFiles() = default;
 
   /// The segment's files, empty, in a directory made if missing. Valid until the next call.
-  Result<OpenSegment*> create(QueueFiles& queue, Sequence segment);
+  Result<OpenSegment*> create(QueueFiles& queue, Sequence segment, Access access);
   /// The segment's files as they are; NOT_FOUND if they have been removed. Valid until the next
   /// call.
-  Result<OpenSegment*> open(QueueFiles& queue, Sequence segment);
+  Result<OpenSegment*> open(QueueFiles& queue, Sequence segment, Access access = Access::kAny);
 
   /// Makes what was written to the segment durable, but for the names (sync_names()). A failure was
   /// told to `fatal` already.
   Status sync(QueueFiles& queue, Sequence segment);
   /// Makes files and directories that were created durable.
   Status sync_names();
+  /// All of that for everything that was written, in one call: faster than many.
+  Status sync_everything();
   /// Removes files, in an order that recovery can tell from damage. Failures are logged: recovery
   /// tries again.
   void remove(QueueFiles& queue, std::span<const Sequence> segments);
@@ -83,7 +91,9 @@ class SegmentFiles {
   void remove_queue(QueueFiles& queue);
 
   std::size_t open_count() const { return open_.size(); }
-  void close_all() { open_.clear(), recent_.clear(); }
+  void close_all() {
+    while (!open_.empty()) close_oldest();
+  }
 
  private:
   using Key = std::pair<QueueId, Sequence>;
@@ -92,12 +102,11 @@ class SegmentFiles {
     std::list<Key>::iterator place;
   };
 
-  Result<std::unique_ptr<File>> open_data(const std::string& path);
-  Result<OpenSegment*> open_or_make(QueueFiles& queue, Sequence segment);
+  Status open_data(const std::string& path, bool direct, OpenSegment& files);
+  Result<OpenSegment*> open_or_make(QueueFiles& queue, Sequence segment, Access access);
   Status make_directory(QueueFiles& queue);
-  Status sync_files(OpenSegment& files);
   Status sync_file(File& file, bool& unsynced);
-  Status make_room();
+  void close_oldest();
   void close(const Key& key);
   void remove_file(const std::string& path);
 
@@ -105,8 +114,13 @@ class SegmentFiles {
   const std::size_t max_open_;
   std::map<Key, Slot> open_;
   std::list<Key> recent_;  // most recent first
+  struct Unsynced {
+    bool data = false;
+    bool index = false;
+  };
+  std::map<Key, Unsynced> closed_unsynced_;
   std::set<std::string> unsynced_directories_;
-  bool direct_ = true;
+  bool direct_ = true;  // the file system allows it
 };
 
 }  // namespace segue::storage

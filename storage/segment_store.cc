@@ -15,7 +15,6 @@ struct SegmentStore::StoreCall {
   // On the background thread:
   std::size_t write = 0;
   WriteProgress progress;
-  std::vector<std::uint64_t> ends;  // of the records of each write
   Status status;
 };
 
@@ -103,7 +102,7 @@ bool SegmentStore::step_store(StoreCall& call) {
     return true;
   }
   if (call.progress.messages == write.messages) {
-    call.ends.push_back(write.data_offset + call.progress.bytes);
+    SEGUE_CHECK(write.data_offset + call.progress.bytes == write.records_end);
     call.progress = {};
     ++call.write;
   }
@@ -115,9 +114,9 @@ void SegmentStore::end_store(StoreCall& call) {
   if (Queue* const queue = find(call.files)) {
     --queue->pending_stores;
     if (call.status.is_ok()) {
-      for (std::size_t i = 0; i < call.writes.size(); ++i) {
-        const SegmentWrite& write = call.writes[i];
-        queue->table.set_written(write.segment, write.first_ordinal + write.messages, call.ends[i]);
+      for (const SegmentWrite& write : call.writes) {
+        queue->table.set_written(write.segment, write.first_ordinal + write.messages,
+                                 write.records_end);
       }
     } else if (call.attempt == queue->attempt) {
       // This call, and all that were made since, which fail by themselves.

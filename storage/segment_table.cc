@@ -96,7 +96,7 @@ std::vector<SegmentWrite> SegmentTable::append(const std::vector<MessageRun>& ru
       const MessageRun rest = run.part(begun, run.count - begun);
       const bool active = !segments_.empty() && segments_.back()->state == SegmentState::kActive;
       Segment& segment = active ? *segments_.back() : begin_segment(rest.first);
-      SegmentWrite write{segment.first, segment.messages(), segment.data_bytes, 0, {}};
+      SegmentWrite write{segment.first, segment.messages(), segment.data_bytes, 0, 0, {}};
       const std::uint32_t taken = take(segment, rest, segment_bytes);
       if (taken == 0) {
         begin_segment(rest.first);
@@ -107,6 +107,7 @@ std::vector<SegmentWrite> SegmentTable::append(const std::vector<MessageRun>& ru
       }
       writes.back().runs.push_back(rest.part(0, taken));
       writes.back().messages += taken;
+      writes.back().records_end = segment.data_bytes;
       begun += taken;
     }
   }

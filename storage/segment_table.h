@@ -53,6 +53,7 @@ struct SegmentWrite {
   Sequence segment;
   std::uint32_t first_ordinal = 0;  // 0: the segment's files are to be made
   std::uint64_t data_offset = 0;    // of the first record
+  std::uint64_t records_end = 0;    // of the last one
   std::uint32_t messages = 0;
   std::vector<MessageRun> runs;
 };

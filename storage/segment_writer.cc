@@ -7,6 +7,7 @@ namespace segue::storage {
 namespace {
 
 constexpr std::size_t kChunkBytes = 1u << 20;
+constexpr std::uint64_t kMuchBytes = 128u << 10;
 constexpr std::size_t kKeepBytes = 4 * kChunkBytes;
 
 std::uint64_t block_of(std::uint64_t offset) {
@@ -77,7 +78,11 @@ void SegmentWriter::add_message(QueueId queue, const SegmentWrite& write, const 
 Status SegmentWriter::write_some(QueueFiles& queue, const SegmentWrite& write,
                                  WriteProgress& progress) {
   const bool first = write.first_ordinal == 0 && progress.messages == 0;
-  auto opened = first ? files_.create(queue, write.segment) : files_.open(queue, write.segment);
+  const auto access = write.records_end - write.data_offset >= kMuchBytes
+                          ? SegmentFiles::Access::kMuch
+                          : SegmentFiles::Access::kLittle;
+  auto opened = first ? files_.create(queue, write.segment, access)
+                      : files_.open(queue, write.segment, access);
   if (!opened.is_ok()) return opened.status();
   OpenSegment& files = **opened;
   entries_.clear();

@@ -218,6 +218,15 @@ inline Status FaultyFileSystem::sync_directory(const std::string& path) {
   return Status::ok();
 }
 
+inline Status FaultyFileSystem::sync_all(const std::string& path) {
+  std::lock_guard lock(mutex_);
+  bool doomed = false;
+  SEGUE_RETURN_IF_ERROR(enter(kSync, path, &doomed));
+  if (doomed) return power_off(path);
+  disk_.sync_all();
+  return Status::ok();
+}
+
 inline Result<std::vector<std::string>> FaultyFileSystem::list(const std::string& path) {
   std::lock_guard lock(mutex_);
   SEGUE_RETURN_IF_ERROR(enter(kList, path));

@@ -72,6 +72,14 @@ class MemoryDisk {
     });
   }
 
+  void sync_all() {
+    for (const auto& [path, inode] : now_) {
+      if (inode != nullptr) sync(*inode);
+    }
+    unsynced_names_.clear();
+    synced_ = now_;
+  }
+
   static void write(Inode& inode, std::uint64_t offset, std::string_view data) {
     put(inode.now, offset, data);
     inode.unsynced.push_back({offset, std::string(data), std::nullopt});

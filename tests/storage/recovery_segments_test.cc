@@ -255,6 +255,43 @@ TEST(Checkpoint, SealsFullSegments) {
   EXPECT_EQ(segments.back()->state, SegmentState::kActive);
 }
 
+TEST(Checkpoint, SyncsManyQueuesAtOnceAndDurably) {
+  FaultyFileSystem files;
+  SeededRandom random(1);
+  {
+    SegmentLife life(files, 4096);
+    for (std::uint64_t queue = 1; queue <= 300; ++queue) {
+      ASSERT_TRUE(life.put(QueueId{queue}, {run_of(1, 2)}).is_ok());
+    }
+    const std::uint64_t before = files.calls(FaultyFileSystem::kSync);
+    ASSERT_TRUE(life.checkpoint().is_ok());
+    EXPECT_LT(files.calls(FaultyFileSystem::kSync) - before, 10u);
+  }
+  files.crash(random);
+  SegmentLife life(files, 4096);
+  for (std::uint64_t queue = 1; queue <= 300; ++queue) {
+    EXPECT_EQ(life.all(QueueId{queue}), expected(1, 2));
+  }
+}
+
+TEST(Checkpoint, SyncsSegmentsThatWereClosedMeanwhile) {
+  FaultyFileSystem files;
+  files.set_content("/data/identity", "");  // the directory itself is durable
+  SeededRandom random(1);
+  {
+    SegmentLife life(files, 4096);
+    ASSERT_TRUE(life.put(kQueue, {run_of(1, 2)}).is_ok());
+    for (std::uint64_t queue = 1001; queue <= 1200; ++queue) {  // of another shard
+      life.store().store(ShardId{4}, QueueId{queue}, {run_of(1, 2)}, [](const Status&) {});
+    }
+    life.executor().poll();
+    ASSERT_TRUE(life.checkpoint().is_ok());
+  }
+  files.crash(random);
+  SegmentLife life(files, 4096);
+  EXPECT_EQ(life.all(kQueue), expected(1, 2));
+}
+
 TEST(Checkpoint, AFailedSyncOfASegmentIsFatal) {
   for (const char* path : {".data", ".index", "/queues"}) {
     FaultyFileSystem files;
