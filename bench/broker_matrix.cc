@@ -1,0 +1,124 @@
+// Measures the broker over a matrix of loads, each run beside the bare pipeline's, and prints
+// Markdown tables. `./dev bench` runs it and puts them into bench/RESULTS.md.
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <thread>
+
+#include "bench/matrix/measurement.h"
+#include "bench/matrix/runner.h"
+#include "cli/local_cluster.h"
+#include "cli/options.h"
+
+namespace segue::bench {
+namespace {
+
+constexpr const char* kBegin = "<!-- figures: begin -->\n";
+constexpr const char* kEnd = "<!-- figures: end -->\n";
+
+struct Settings {
+  std::uint64_t runs = 5;
+  std::uint64_t seconds = 5;
+  std::string only;
+  std::string directory = ".";
+  std::string results;
+  std::string title;
+  bool list = false;
+  bool help = false;
+};
+
+void declare(cli::OptionTable& options, Settings& settings) {
+  options.number(settings.runs, {"runs", 'r', "N", "runs of each scenario (5)"}, 1, 100);
+  options.number(settings.seconds, {"seconds", 's', "N", "seconds of each run (5)"}, 1, 600);
+  options.text(settings.only, {"only", 0, "TEXT", "only scenarios whose names have this in them"});
+  options.text(settings.directory,
+               {"dir", 'd', "PATH", "where the data goes: the disk to measure (.)"});
+  options.text(settings.results,
+               {"results", 0, "FILE", "put the tables between the marks in this file"});
+  options.text(settings.title, {"title", 0, "TEXT", "a line above the tables"});
+  options.flag(settings.list, {"list", 'l', "", "list the scenarios"});
+  options.flag(settings.help, {"help", 'h', "", "this text"});
+}
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  }
+  return "unknown processor";
+}
+
+// Puts `text` between the marks of the file.
+Status put_into(const std::string& path, const std::string& text) {
+  std::ifstream in(path, std::ios::binary);
+  std::string content(std::istreambuf_iterator<char>(in), {});
+  const std::size_t begin = content.find(kBegin);
+  const std::size_t end = content.find(kEnd);
+  if (!in || begin == std::string::npos || end == std::string::npos || end < begin) {
+    return Status(Code::kIoError, path + " cannot be read or has no marks '" +
+                                      std::string(kBegin, std::string(kBegin).size() - 1) + "'");
+  }
+  const std::size_t from = begin + std::string(kBegin).size();
+  content.replace(from, end - from, text);
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out << content;
+  out.close();
+  return out ? Status::ok() : Status(Code::kIoError, "cannot write " + path);
+}
+
+int fail(const Status& status) {
+  std::fprintf(stderr, "broker_matrix: %s\n", status.message().c_str());
+  return 1;
+}
+
+int run(std::span<const std::string> arguments) {
+  Settings settings;
+  cli::OptionTable options;
+  declare(options, settings);
+  const Status parsed = options.parse(arguments);
+  if (!parsed.is_ok()) {
+    fail(parsed);
+    return 64;
+  }
+  if (settings.help) {
+    std::printf("Usage: broker_matrix%s\n\n%s", options.usage().c_str(), options.help().c_str());
+    return 0;
+  }
+  RunnerOptions runner;
+  runner.binaries = cli::own_directory();
+  runner.directory = settings.directory + "/segue-bench." + std::to_string(::getpid());
+  runner.runs = static_cast<unsigned>(settings.runs);
+  runner.progress = [](const std::string& line) { std::fprintf(stderr, "==> %s\n", line.c_str()); };
+  std::vector<Measurements> all;
+  for (const Scenario& scenario : scenarios(static_cast<unsigned>(settings.seconds))) {
+    if (scenario.name.find(settings.only) == std::string::npos) continue;
+    if (settings.list) {
+      std::printf("%s\n", scenario.name.c_str());
+      continue;
+    }
+    Result<Measurements> measured = run_scenario(scenario, runner);
+    if (!measured) return fail(measured.status());
+    all.push_back(std::move(*measured));
+  }
+  ::rmdir(runner.directory.c_str());
+  if (settings.list) return 0;
+  std::string text = settings.title.empty() ? "" : settings.title + "\n\n";
+  text += processor() + ", " + std::to_string(std::thread::hardware_concurrency()) + " cores; " +
+          std::to_string(settings.runs) + " runs of " + std::to_string(settings.seconds) +
+          " s each.\n\n" + results_markdown(all);
+  std::printf("%s", text.c_str());
+  if (settings.results.empty()) return 0;
+  const Status put = put_into(settings.results, "\n" + text + "\n");
+  return put.is_ok() ? 0 : fail(put);
+}
+
+}  // namespace
+}  // namespace segue::bench
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  return segue::bench::run(arguments);
+}
