@@ -40,7 +40,7 @@ Status add_routers(Endpoint& endpoint, const std::string& text) {
 
 Status read_member(Endpoint& endpoint, const std::string& name, const JsonValue& value) {
   if (name == "vhost") {
-    const auto* text = value.as<std::string>();
+    const auto* text = value.text();
     if (text == nullptr) return wrong(endpoint.source, "\"vhost\" must be a string");
     endpoint.vhost = *text;
     return Status::ok();
@@ -48,11 +48,11 @@ Status read_member(Endpoint& endpoint, const std::string& name, const JsonValue&
   if (name != "routers") {
     return wrong(endpoint.source, "no setting \"" + name + "\"; there are: routers, vhost");
   }
-  if (const auto* one = value.as<std::string>()) return add_routers(endpoint, *one);
-  const auto* list = value.as<JsonValue::Array>();
+  if (const auto* one = value.text()) return add_routers(endpoint, *one);
+  const auto* list = value.array();
   if (list == nullptr) return wrong(endpoint.source, "\"routers\" must be a list of endpoints");
   for (const JsonValue& item : *list) {
-    const auto* text = item.as<std::string>();
+    const auto* text = item.text();
     if (text == nullptr) return wrong(endpoint.source, "\"routers\" must be a list of strings");
     SEGUE_RETURN_IF_ERROR(add_router(endpoint, *text));
   }
@@ -62,7 +62,7 @@ Status read_member(Endpoint& endpoint, const std::string& name, const JsonValue&
 Status read_file(Endpoint& endpoint, const std::string& text) {
   const Result<JsonValue> json = parse_json(text);
   if (!json) return wrong(endpoint.source, json.status().message());
-  const auto* object = json->as<JsonValue::Object>();
+  const auto* object = json->object();
   if (object == nullptr) return wrong(endpoint.source, "expected a JSON object");
   for (const auto& [name, value] : *object) {
     SEGUE_RETURN_IF_ERROR(read_member(endpoint, name, value));

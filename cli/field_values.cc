@@ -40,47 +40,35 @@ std::optional<Result<client::Value>> special_of(const JsonValue::Object& object)
   if (object.size() != 1 || !object[0].first.starts_with('$')) return std::nullopt;
   const auto& [name, value] = object[0];
   if (name == "$bytes") {
-    const auto* text = value.as<std::string>();
+    const auto* text = value.text();
     auto bytes = text == nullptr ? std::nullopt : base64_decode(*text);
     if (!bytes) return wrong("\"$bytes\" must be base64");
     return client::Value(client::Bytes{std::move(*bytes)});
   }
   if (name == "$timestamp_ms") {
-    const auto* number = value.as<std::int64_t>();
+    const auto* number = value.whole();
     if (number == nullptr) return wrong("\"$timestamp_ms\" must be a whole number");
     return client::Value(client::Timestamp(std::chrono::milliseconds(*number)));
   }
   return wrong("no kind of value \"" + name + "\"; there are: $bytes, $timestamp_ms");
 }
 
-struct ValueReader {
-  using Out = Result<client::Value>;
+Result<client::Value> array_of(const JsonValue::Array& array) {
+  client::Array values;
+  for (const JsonValue& item : array) {
+    Result<client::Value> value = value_of(item);
+    if (!value) return value.status();
+    values.push_back(std::move(*value));
+  }
+  return client::Value(std::move(values));
+}
 
-  Out operator()(std::nullptr_t) const { return client::Value(); }
-  Out operator()(bool truth) const { return client::Value(truth); }
-  Out operator()(std::int64_t number) const { return client::Value(number); }
-  Out operator()(double number) const { return client::Value(number); }
-  Out operator()(const std::string& text) const { return client::Value(text); }
-  Out operator()(const JsonValue::Array& array) const {
-    client::Array values;
-    for (const JsonValue& item : array) {
-      Out value = value_of(item);
-      if (!value) return value.status();
-      values.push_back(std::move(*value));
-    }
-    return client::Value(std::move(values));
-  }
-  Out operator()(const JsonValue::Object& object) const {
-    if (auto special = special_of(object)) return std::move(*special);
-    client::Table table;
-    for (const auto& [name, item] : object) {
-      Out value = value_of(item);
-      if (!value) return wrong("\"" + name + "\": " + value.status().message());
-      table[name] = std::move(*value);
-    }
-    return client::Value(std::move(table));
-  }
-};
+Result<client::Value> object_of(const JsonValue& json) {
+  if (auto special = special_of(*json.object())) return std::move(*special);
+  Result<client::Table> table = table_of(json);
+  if (!table) return table.status();
+  return client::Value(std::move(*table));
+}
 
 client::Value typed(std::string_view text) {
   if (text == "true") return client::Value(true);
@@ -110,15 +98,31 @@ void write_table(JsonWriter& json, const client::Table& table) {
 }
 
 Result<client::Value> value_of(const JsonValue& json) {
-  return std::visit(ValueReader{}, json.variant());
+  switch (json.kind()) {
+    case JsonValue::Kind::kNull:
+      break;
+    case JsonValue::Kind::kTruth:
+      return client::Value(*json.truth());
+    case JsonValue::Kind::kWhole:
+      return client::Value(*json.whole());
+    case JsonValue::Kind::kReal:
+      return client::Value(*json.real());
+    case JsonValue::Kind::kText:
+      return client::Value(*json.text());
+    case JsonValue::Kind::kArray:
+      return array_of(*json.array());
+    case JsonValue::Kind::kObject:
+      return object_of(json);
+  }
+  return client::Value();
 }
 
 Result<client::Table> table_of(const JsonValue& json) {
-  if (json.as<JsonValue::Object>() == nullptr) {
-    return wrong("expected an object, got " + std::string(json.kind()));
+  if (json.object() == nullptr) {
+    return wrong("expected an object, got " + std::string(json.kind_name()));
   }
   client::Table table;
-  for (const auto& [name, item] : *json.as<JsonValue::Object>()) {
+  for (const auto& [name, item] : *json.object()) {
     Result<client::Value> value = value_of(item);
     if (!value) return wrong("\"" + name + "\": " + value.status().message());
     table[name] = std::move(*value);

@@ -13,25 +13,23 @@ constexpr std::size_t kMaxDepth = 64;
 class Builder : public nlohmann::json_sax<nlohmann::json> {
  public:
   bool null() override { return add(JsonValue()); }
-  bool boolean(bool truth) override { return add(JsonValue(JsonValue::Variant(truth))); }
+  bool boolean(bool truth) override { return add(JsonValue(truth)); }
   bool number_integer(number_integer_t number) override {
-    return add(JsonValue(JsonValue::Variant(std::int64_t{number})));
+    return add(JsonValue(std::int64_t{number}));
   }
   bool number_unsigned(number_unsigned_t number) override {
     if (number > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-      return add(JsonValue(JsonValue::Variant(static_cast<double>(number))));
+      return add(JsonValue(static_cast<double>(number)));
     }
-    return add(JsonValue(JsonValue::Variant(static_cast<std::int64_t>(number))));
+    return add(JsonValue(static_cast<std::int64_t>(number)));
   }
   bool number_float(number_float_t number, const string_t& /*text*/) override {
-    return add(JsonValue(JsonValue::Variant(double{number})));
+    return add(JsonValue(double{number}));
   }
-  bool string(string_t& text) override {
-    return add(JsonValue(JsonValue::Variant(std::move(text))));
-  }
+  bool string(string_t& text) override { return add(JsonValue(std::move(text))); }
   bool binary(binary_t& /*bytes*/) override { return false; }
-  bool start_object(std::size_t /*count*/) override { return open(JsonValue::Object()); }
-  bool start_array(std::size_t /*count*/) override { return open(JsonValue::Array()); }
+  bool start_object(std::size_t /*count*/) override { return open(JsonValue(JsonValue::Object())); }
+  bool start_array(std::size_t /*count*/) override { return open(JsonValue(JsonValue::Array())); }
   bool key(string_t& name) override {
     open_.back().key = std::move(name);
     return true;
@@ -49,11 +47,11 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   struct Open {
-    JsonValue::Variant value;
+    JsonValue value;
     std::string key;
   };
 
-  bool open(JsonValue::Variant value) {
+  bool open(JsonValue value) {
     if (open_.size() >= kMaxDepth) {
       error_ = "nested deeper than " + std::to_string(kMaxDepth) + " levels";
       return false;
@@ -63,7 +61,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool close() {
-    JsonValue done(std::move(open_.back().value));
+    JsonValue done = std::move(open_.back().value);
     open_.pop_back();
     return add(std::move(done));
   }
@@ -71,11 +69,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   bool add(JsonValue value) {
     if (open_.empty()) {
       root_ = std::move(value);
-    } else if (auto* array = std::get_if<JsonValue::Array>(&open_.back().value)) {
-      array->push_back(std::move(value));
     } else {
-      std::get<JsonValue::Object>(open_.back().value)
-          .emplace_back(std::move(open_.back().key), std::move(value));
+      open_.back().value.append(std::move(open_.back().key), std::move(value));
     }
     return true;
   }
@@ -88,24 +83,29 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 }  // namespace
 
 double JsonValue::number(double otherwise) const {
-  if (const auto* whole = as<std::int64_t>()) return static_cast<double>(*whole);
-  if (const auto* real = as<double>()) return *real;
-  return otherwise;
+  if (kind_ == Kind::kWhole) return static_cast<double>(whole_);
+  return kind_ == Kind::kReal ? real_ : otherwise;
 }
 
 const JsonValue* JsonValue::find(std::string_view name) const {
-  const auto* object = as<Object>();
-  if (object == nullptr) return nullptr;
-  for (auto member = object->rbegin(); member != object->rend(); ++member) {
+  for (auto member = members_.rbegin(); member != members_.rend(); ++member) {
     if (member->first == name) return &member->second;
   }
   return nullptr;
 }
 
-std::string_view JsonValue::kind() const {
+std::string_view JsonValue::kind_name() const {
   constexpr std::string_view kNames[] = {"null",     "a truth value", "a number", "a number",
                                          "a string", "an array",      "an object"};
-  return kNames[value_.index()];
+  return kNames[static_cast<std::size_t>(kind_)];
+}
+
+void JsonValue::append(std::string key, JsonValue value) {
+  if (kind_ == Kind::kArray) {
+    items_.push_back(std::move(value));
+  } else {
+    members_.emplace_back(std::move(key), std::move(value));
+  }
 }
 
 Result<JsonValue> parse_json(std::string_view text) {

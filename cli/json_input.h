@@ -4,7 +4,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "common/status.h"
@@ -14,30 +13,46 @@ namespace segue::cli {
 /// A parsed JSON value.
 class JsonValue {
  public:
+  enum class Kind { kNull, kTruth, kWhole, kReal, kText, kArray, kObject };
   using Array = std::vector<JsonValue>;
   /// In the order of the text; of equal keys the last one counts.
   using Object = std::vector<std::pair<std::string, JsonValue>>;
-  using Variant =
-      std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, Array, Object>;
 
-  JsonValue() : value_(nullptr) {}
-  explicit JsonValue(Variant value) : value_(std::move(value)) {}
+  JsonValue() = default;
+  explicit JsonValue(bool truth) : kind_(Kind::kTruth), truth_(truth) {}
+  explicit JsonValue(std::int64_t number) : kind_(Kind::kWhole), whole_(number) {}
+  explicit JsonValue(double number) : kind_(Kind::kReal), real_(number) {}
+  explicit JsonValue(std::string text) : kind_(Kind::kText), text_(std::move(text)) {}
+  explicit JsonValue(Array items) : kind_(Kind::kArray), items_(std::move(items)) {}
+  explicit JsonValue(Object members) : kind_(Kind::kObject), members_(std::move(members)) {}
 
-  const Variant& variant() const { return value_; }
-  template <typename T>
-  const T* as() const {
-    return std::get_if<T>(&value_);
-  }
-  bool is_null() const { return std::holds_alternative<std::nullptr_t>(value_); }
+  Kind kind() const { return kind_; }
+  bool is_null() const { return kind_ == Kind::kNull; }
+  // Each: the content if the value is of that kind, else nullptr.
+  const bool* truth() const { return kind_ == Kind::kTruth ? &truth_ : nullptr; }
+  const std::int64_t* whole() const { return kind_ == Kind::kWhole ? &whole_ : nullptr; }
+  const double* real() const { return kind_ == Kind::kReal ? &real_ : nullptr; }
+  const std::string* text() const { return kind_ == Kind::kText ? &text_ : nullptr; }
+  const Array* array() const { return kind_ == Kind::kArray ? &items_ : nullptr; }
+  const Object* object() const { return kind_ == Kind::kObject ? &members_ : nullptr; }
   /// A number, with or without a fraction; `otherwise` when it is none.
   double number(double otherwise) const;
   /// The member of an object; nullptr when this is none or has no such member.
   const JsonValue* find(std::string_view name) const;
   /// "an object", "a string", ...: for messages.
-  std::string_view kind() const;
+  std::string_view kind_name() const;
+
+  /// Of an array or an object that is being built.
+  void append(std::string key, JsonValue value);
 
  private:
-  Variant value_;
+  Kind kind_ = Kind::kNull;
+  bool truth_ = false;
+  std::int64_t whole_ = 0;
+  double real_ = 0;
+  std::string text_;
+  Array items_;
+  Object members_;
 };
 
 /// Parses one JSON text, at most 64 deep. Never throws; INVALID_CONFIG says what is wrong and where

@@ -33,7 +33,7 @@ constexpr TextProperty kTexts[] = {
 };
 
 Status read_text(std::string& to, const std::string& name, const JsonValue& value) {
-  const auto* text = value.as<std::string>();
+  const auto* text = value.text();
   if (text == nullptr) return wrong("\"" + name + "\" must be a string");
   to = *text;
   return Status::ok();
@@ -41,7 +41,7 @@ Status read_text(std::string& to, const std::string& name, const JsonValue& valu
 
 Result<std::int64_t> read_number(const std::string& name, const JsonValue& value, std::int64_t min,
                                  std::int64_t max) {
-  const auto* number = value.as<std::int64_t>();
+  const auto* number = value.whole();
   if (number == nullptr || *number < min || *number > max) {
     return wrong("\"" + name + "\" must be a whole number from " + std::to_string(min) + " to " +
                  std::to_string(max));
@@ -80,7 +80,7 @@ Status read_property(client::Properties& to, const std::string& name, const Json
 }
 
 Status read_properties(client::Properties& to, const JsonValue& value) {
-  const auto* object = value.as<JsonValue::Object>();
+  const auto* object = value.object();
   if (object == nullptr) return wrong("\"properties\" must be an object");
   for (const auto& [name, member] : *object) {
     SEGUE_RETURN_IF_ERROR(read_property(to, name, member));
@@ -89,7 +89,7 @@ Status read_properties(client::Properties& to, const JsonValue& value) {
 }
 
 Status read_base64(std::string& to, const JsonValue& value) {
-  const auto* text = value.as<std::string>();
+  const auto* text = value.text();
   auto bytes = text == nullptr ? std::nullopt : base64_decode(*text);
   if (!bytes) return wrong("\"body_base64\" must be base64");
   to = std::move(*bytes);
@@ -103,7 +103,7 @@ Status read_member(client::Message& to, const std::string& name, const JsonValue
   if (name == "routing_key") return read_text(to.header.routing_key, name, value);
   if (name == "properties") return read_properties(to.header.properties, value);
   if (name == "mandatory") {
-    const auto* truth = value.as<bool>();
+    const auto* truth = value.truth();
     if (truth == nullptr) return wrong("\"mandatory\" must be true or false");
     to.header.mandatory = *truth;
     return Status::ok();
@@ -139,8 +139,8 @@ Result<client::Message> parse_message(std::string_view line,
                                       const client::MessageHeader& defaults) {
   const Result<JsonValue> json = parse_json(line);
   if (!json) return json.status();
-  const auto* object = json->as<JsonValue::Object>();
-  if (object == nullptr) return wrong("expected an object, got " + std::string(json->kind()));
+  const auto* object = json->object();
+  if (object == nullptr) return wrong("expected an object, got " + std::string(json->kind_name()));
   if ((json->find("body") == nullptr) == (json->find("body_base64") == nullptr)) {
     return wrong("one of \"body\" and \"body_base64\" must be there");
   }

@@ -16,7 +16,10 @@ constexpr std::string_view kGap = "  ";
 void append_cell(std::string& line, const std::string& cell, std::size_t width,
                  Table::Align align) {
   const std::string fill(width - std::min(width, display_width(cell)), ' ');
-  line += align == Table::Align::kRight ? fill + cell : cell + fill;
+  if (align == Table::Align::kRight)
+    line.append(fill).append(cell);
+  else
+    line.append(cell).append(fill);
 }
 
 }  // namespace
@@ -52,12 +55,13 @@ std::string Table::text() const {
 }
 
 std::string grouped(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (std::size_t at = digits.size(); at > 3;) {
-    at -= 3;
-    digits.insert(at, ",");
+  const std::string digits = std::to_string(number);
+  std::string out;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
+    out += digits[i];
   }
-  return digits;
+  return out;
 }
 
 std::string human_bytes(std::uint64_t bytes) {
@@ -78,8 +82,9 @@ std::string human_duration(std::uint64_t milliseconds) {
   const std::uint64_t seconds = milliseconds / 1000;
   const auto two = [](std::uint64_t large, const char* unit, std::uint64_t small,
                       const char* small_unit) {
-    std::string text = std::to_string(large) + unit;
-    if (small > 0) text += " " + std::to_string(small) + small_unit;
+    std::string text = std::to_string(large);
+    text.append(unit);
+    if (small > 0) text.append(" ").append(std::to_string(small)).append(small_unit);
     return text;
   };
   if (seconds == 0) return std::to_string(milliseconds) + "ms";

@@ -66,9 +66,8 @@ Result<Measured> read_broker(const std::string& text, Scenario::Figure figure) {
   const Result<JsonValue> json = parse(text, "publish_per_s");
   if (!json) return json.status();
   const auto* problem = json->find("problem");
-  if (problem != nullptr && problem->as<std::string>() != nullptr &&
-      !problem->as<std::string>()->empty()) {
-    return Status(Code::kInternalError, "the run went wrong: " + *problem->as<std::string>());
+  if (problem != nullptr && problem->text() != nullptr && !problem->text()->empty()) {
+    return Status(Code::kInternalError, "the run went wrong: " + *problem->text());
   }
   Measured measured;
   const bool consume = figure == Scenario::Figure::kConsume;
@@ -78,7 +77,7 @@ Result<Measured> read_broker(const std::string& text, Scenario::Figure figure) {
   const double per_message = 1e6 / std::max(1.0, number_at(*json, {"confirmed"}));
   measured.client_cpu_us = number_at(*json, {"cpu_seconds"}) * per_message;
   if (const JsonValue* cluster = json->find("cluster_cpu_seconds")) {
-    if (const auto* members = cluster->as<JsonValue::Object>()) {
+    if (const auto* members = cluster->object()) {
       for (const auto& [id, seconds] : *members) {
         (id.starts_with('r') ? measured.router_cpu_us : measured.node_cpu_us) +=
             seconds.number(0) * per_message;

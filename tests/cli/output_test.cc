@@ -77,8 +77,8 @@ TEST(JsonWriter, WritesNumbersThatReadBackTheSame) {
     JsonWriter json;
     const Result<JsonValue> back = parse_json(json.exact(number).take());
     ASSERT_TRUE(back.is_ok());
-    ASSERT_NE(back->as<double>(), nullptr);
-    EXPECT_EQ(*back->as<double>(), number);
+    ASSERT_NE(back->real(), nullptr);
+    EXPECT_EQ(*back->real(), number);
   }
   JsonWriter json;
   EXPECT_EQ(json.exact(std::numeric_limits<double>::infinity()).take(), "null");
@@ -90,9 +90,9 @@ TEST(JsonInput, ReadsWhatTheWriterWrites) {
   json.key("list").begin_array().value(false).null().end_array().end_object();
   const Result<JsonValue> value = parse_json(json.take());
   ASSERT_TRUE(value.is_ok());
-  EXPECT_EQ(*value->find("text")->as<std::string>(), "x\ty");
-  EXPECT_EQ(*value->find("n")->as<std::int64_t>(), -5);
-  const auto* list = value->find("list")->as<JsonValue::Array>();
+  EXPECT_EQ(*value->find("text")->text(), "x\ty");
+  EXPECT_EQ(*value->find("n")->whole(), -5);
+  const auto* list = value->find("list")->array();
   ASSERT_NE(list, nullptr);
   EXPECT_EQ(list->size(), 2u);
   EXPECT_TRUE((*list)[1].is_null());
@@ -114,7 +114,7 @@ TEST(JsonInput, RefusesBottomlessNesting) {
 TEST(JsonInput, MakesDoublesOfNumbersThatDoNotFit) {
   const Result<JsonValue> value = parse_json("18446744073709551615");
   ASSERT_TRUE(value.is_ok());
-  EXPECT_EQ(value->as<std::int64_t>(), nullptr);
+  EXPECT_EQ(value->whole(), nullptr);
   EXPECT_EQ(value->number(0), 18446744073709551615.0);
 }
 
