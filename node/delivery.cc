@@ -39,6 +39,7 @@ bool Delivery::serve(HostedQueue& hosted) {
   queue_messages_ = 0;
   queue_bytes_ = 0;
   bool more = gets_.serve(hosted);
+  slice_ = slice_for(hosted);
   while (more && queue_messages_ < kQueueMessages && queue_bytes_ < kQueueBytes) {
     more = hosted.readers && hosted.readers->ring.front() != nullptr && serve_slice(hosted);
   }
@@ -50,15 +51,18 @@ bool Delivery::serve(HostedQueue& hosted) {
   return more;
 }
 
+std::uint64_t Delivery::slice_for(const HostedQueue& hosted) {
+  const std::uint64_t group = hosted.readers ? hosted.readers->ring.front_group_size() : 0;
+  if (group <= 1) return kQueueMessages;
+  // A few messages are spread over all of them.
+  return std::clamp<std::uint64_t>((hosted.queue.ready() + group - 1) / group, 1, kSlice);
+}
+
 bool Delivery::serve_slice(HostedQueue& hosted) {
   ConsumerRing& ring = hosted.readers->ring;
   Consumer& consumer = *ring.front();
-  // A few messages for many consumers are spread; a single one is given all there is.
-  const std::uint64_t group = ring.front_group_size();
-  const std::uint64_t fair =
-      group == 1 ? kQueueMessages - queue_messages_
-                 : std::clamp<std::uint64_t>(hosted.queue.ready() / group, 1, kSlice);
-  Queue::Next next = hosted.queue.next(static_cast<std::uint32_t>(fair));
+  const std::uint64_t most = std::min(slice_, kQueueMessages - queue_messages_);
+  Queue::Next next = hosted.queue.next(static_cast<std::uint32_t>(most));
   if (next.wait == Queue::Wait::kMark) shards_.of(hosted).propose_mark(hosted);
   if (next.wait != Queue::Wait::kNothing) return false;
   const std::uint64_t room = kQueueBytes - queue_bytes_;
@@ -69,7 +73,10 @@ bool Delivery::serve_slice(HostedQueue& hosted) {
     ring.rotate();
   }
   // What comes next is too large for its credit, or the credit is used up.
-  if (admitted < next.run.count || !consumer.has_credit()) ring.withdraw(consumer);
+  if (admitted < next.run.count || !consumer.has_credit()) {
+    ring.withdraw(consumer);
+    slice_ = slice_for(hosted);
+  }
   return true;
 }
 

@@ -33,6 +33,8 @@ class Delivery {
 
   /// Serves one queue; true if more could be delivered now.
   bool serve(HostedQueue& hosted);
+  /// How many messages a consumer is given before it is another's turn.
+  static std::uint64_t slice_for(const HostedQueue& hosted);
   /// One slice for the consumer whose turn it is; false when the queue has nothing more for now.
   bool serve_slice(HostedQueue& hosted);
   void give(HostedQueue& hosted, Consumer& consumer, const MessageRun& run);
@@ -50,6 +52,7 @@ class Delivery {
   std::uint64_t turn_bytes_ = 0;
   std::uint64_t queue_messages_ = 0;
   std::uint64_t queue_bytes_ = 0;
+  std::uint64_t slice_ = 0;
 };
 
 }  // namespace segue::node

@@ -48,6 +48,16 @@ void DeliveryCounts::increment(NumberRange range) {
   join_around(range);
 }
 
+void DeliveryCounts::decrement(NumberRange range) {
+  cut_before(range.first);
+  cut_before(range.last + 1);
+  auto at = spans_.lower_bound(range.first);
+  while (at != spans_.end() && at->first <= range.last) {
+    at = --at->second.count == 0 ? spans_.erase(at) : std::next(at);
+  }
+  join_around(range);
+}
+
 void DeliveryCounts::join_around(NumberRange range) {
   auto at = spans_.lower_bound(range.first);
   if (at != spans_.begin()) --at;

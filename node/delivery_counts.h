@@ -24,6 +24,8 @@ class DeliveryCounts {
   bool any_in(NumberRange range) const;
   /// One more for each message of the range.
   void increment(NumberRange range);
+  /// One less for each message of the range; each has one at least.
+  void decrement(NumberRange range);
   /// Sets the count of a range that has none yet.
   void set(NumberRange range, std::uint32_t count) { spans_[range.first] = {range.last, count}; }
   /// Forgets the messages of the range.

@@ -208,17 +208,28 @@ void Queue::take(const MessageRun& run) {
 }
 
 bool Queue::any_redelivered(const MessageRun& run) const {
-  return run.first <= recovered_mark_ ||
-         active_counts().any_in({run.first.value, run.last().value});
+  if (run.first <= recovered_mark_) return true;
+  const NumberRange range{run.first.value, run.last().value};
+  return active_ && (active_->counts.any_in(range) || active_->proposed_counts.any_in(range));
 }
 
 bool Queue::redelivered(Sequence sequence) const {
   return sequence <= recovered_mark_ || delivery_count(sequence) > 0;
 }
 
-void Queue::make_ready(NumberRange range) {
+std::uint32_t Queue::delivery_count(Sequence sequence) const {
+  if (!active_) return 0;
+  return active_->counts.of(sequence.value) + active_->proposed_counts.of(sequence.value);
+}
+
+void Queue::make_ready(NumberRange range, bool counted) {
   active().returned.add(range);
+  if (!counted) active().proposed_counts.increment(range);
   set_ready(ready_ + range.count());
+}
+
+void Queue::forget_proposed_count(NumberRange range) {
+  active().proposed_counts.decrement(range);
 }
 
 Queue::ReadyRanges Queue::take_all_ready() {

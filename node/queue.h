@@ -66,7 +66,7 @@ class Queue {
   void apply_enqueue(Sequence first, const MessageBatchPtr& batch,
                      std::span<const std::uint32_t> places);
   void apply_settle(NumberRange range, storage::DiskDataCenter& disk);
-  /// Counts a delivery that ended without an ack; does not make the messages ready.
+  /// Counts a delivery that ended without an ack.
   void apply_requeue(NumberRange range);
   void apply_mark(Sequence mark);
   /// For the shard's checkpoint; nothing to say of a queue that never had a message.
@@ -113,12 +113,13 @@ class Queue {
   /// Whether any message of the run may have been delivered before.
   bool any_redelivered(const MessageRun& run) const;
   bool redelivered(Sequence sequence) const;
-  std::uint32_t delivery_count(Sequence sequence) const {
-    return active_counts().of(sequence.value);
-  }
+  std::uint32_t delivery_count(Sequence sequence) const;
 
-  /// Unacked messages are ready again.
-  void make_ready(NumberRange range);
+  /// Unacked messages are ready again, at once. A durable queue's count of the delivery is proposed
+  /// (`counted` false) and, until it is applied, kept beside those that are.
+  void make_ready(NumberRange range, bool counted);
+  /// What make_ready() kept beside has been applied.
+  void forget_proposed_count(NumberRange range);
   /// Unacked messages are on their way out of the queue, or back to ready.
   void end_unacked(std::uint64_t count);
   void count_settled(std::uint64_t count) { settled_total_ += count; }
@@ -180,6 +181,7 @@ class Queue {
     QueueMessages messages;
     RangeSet returned;  // ready, below the cursor
     DeliveryCounts counts;
+    DeliveryCounts proposed_counts;  // on their way into `counts`
   };
   Active& active();
   const DeliveryCounts& active_counts() const;

@@ -112,13 +112,13 @@ void Shard::depart(HostedQueue& hosted, NumberRange sequences, Departure /*reaso
 }
 
 void Shard::requeue(HostedQueue& hosted, NumberRange sequences) {
-  if (hosted.queue.durable()) {
-    requeues_.add(hosted.queue.id(), sequences);
-    return join_turn();
-  }
-  hosted.queue.apply_requeue(sequences);
-  hosted.queue.make_ready(sequences);
+  const bool logged = hosted.queue.durable();
+  if (!logged) hosted.queue.apply_requeue(sequences);
+  hosted.queue.make_ready(sequences, !logged);
   context_.queues.wake(hosted);
+  if (!logged) return;
+  requeues_.add(hosted.queue.id(), sequences);
+  join_turn();
 }
 
 void Shard::answer_after_departures(Answer after, bool sync) {
@@ -154,8 +154,9 @@ void Shard::on_tick() {
 
 void Shard::end_turn() {
   in_turn_ = false;
-  if (!departures_.empty()) propose_pieces(departures_, true);
+  // Requeues first: what was requeued and delivered again may have departed in the same turn.
   if (!requeues_.empty()) propose_pieces(requeues_, false);
+  if (requeues_.empty() && !departures_.empty()) propose_pieces(departures_, true);
   if (!departures_.empty() || !requeues_.empty() || departure_answers_.empty()) return;
   // Answers to departures of earlier turns wait for what is on its way.
   for (Answer& waiting : departure_answers_) {
@@ -266,10 +267,9 @@ void Shard::apply(const RequeueCommand& command, bool live) {
     if (hosted == nullptr) continue;
     for (const NumberRange& range : part.sequences) {
       hosted->queue.apply_requeue(range);
-      if (live) hosted->queue.make_ready(range);
+      if (live) hosted->queue.forget_proposed_count(range);
     }
     context_.queues.note_memory(*hosted);
-    context_.queues.wake(*hosted);
   }
 }
 

@@ -163,10 +163,16 @@ class FakeDiskDataCenter final : public DiskDataCenter {
     }
     Queue& queue = queues_[id];
     queue.shard = shard;
+    MessageBatchPtr original;
+    MessageBatchPtr copied;
     for (const MessageRun& run : runs) {
       SEGUE_CHECK(run.count > 0 && run.first > queue.last_stored);
+      if (run.batch != original) {
+        original = run.batch;
+        copied = copy_of(*original);
+      }
       for (std::uint32_t i = 0; i < run.count; ++i) {
-        queue.messages.emplace(run.first.next(i), Place{run.batch, run.begin + i});
+        queue.messages.emplace(run.first.next(i), Place{copied, run.begin + i});
       }
       queue.last_stored = run.last();
     }
@@ -284,6 +290,12 @@ class FakeDiskDataCenter final : public DiskDataCenter {
     std::map<QueueId, Queue> queues;
   };
 
+  /// As a disk has it: what the caller's buffers do does not matter to it.
+  static MessageBatchPtr copy_of(const MessageBatch& batch) {
+    auto copy = MessageBatch::parse(SharedBytes::from(std::string(batch.serialized().view())),
+                                    SharedBytes::from(std::string(batch.bodies().view())));
+    return *copy;
+  }
   static std::uint64_t next_life() {
     static std::uint64_t life = 0;
     return ++life;
