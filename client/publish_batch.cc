@@ -15,9 +15,10 @@ constexpr std::size_t kExpectedMessages = 256;
 
 }  // namespace
 
-PublishBatch::PublishBatch(std::uint64_t first_seq, std::size_t expected_bytes)
-    : first_seq_(first_seq) {
-  open_.reserve(expected_bytes);
+PublishBatch::PublishBatch(std::uint64_t first_seq, std::size_t buffer_bytes,
+                           std::shared_ptr<BufferPool> buffers)
+    : buffers_(std::move(buffers)), first_seq_(first_seq) {
+  if (buffer_bytes > 0) open_ = buffers_->take(buffer_bytes);
   ends_.reserve(kExpectedMessages);
 }
 
@@ -33,7 +34,7 @@ void PublishBatch::set_single(const HeaderPtr& header, SharedBytes body) {
 }
 
 void PublishBatch::seal() {
-  if (bodies_.empty()) bodies_ = SharedBytes::from(std::move(open_));
+  if (bodies_.empty()) bodies_ = buffers_->share(std::move(open_));
   open_ = {};
 }
 

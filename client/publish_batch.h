@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "client/buffer_pool.h"
 #include "common/bytes.h"
 #include "segue/publisher.h"
 
@@ -25,7 +26,8 @@ class PublishBatch {
     std::uint32_t count = 0;
   };
 
-  PublishBatch(std::uint64_t first_seq, std::size_t expected_bytes);
+  PublishBatch(std::uint64_t first_seq, std::size_t buffer_bytes,
+               std::shared_ptr<BufferPool> buffers);
 
   // ---- while open
 
@@ -75,6 +77,7 @@ class PublishBatch {
   std::uint32_t number_of(const HeaderPtr& header);
   void add(const HeaderPtr& header, std::uint64_t body_size);
 
+  std::shared_ptr<BufferPool> buffers_;
   std::uint64_t first_seq_;
   std::vector<HeaderPtr> headers_;
   std::vector<std::uint32_t> header_index_;

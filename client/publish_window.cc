@@ -16,7 +16,8 @@ constexpr std::uint64_t kReadyBytes = 64 * 1024;
 constexpr std::size_t kMaxHeaderBytes = 256 * 1024;
 // From here on a body becomes a batch of its own instead of being copied under the lock.
 constexpr std::size_t kSingleBytes = 64 * 1024;
-constexpr std::size_t kSmallestBuffer = 16 * 1024;
+// Longer batches make their buffer grow.
+constexpr std::size_t kLargestBuffer = std::size_t{1} << 20;
 
 Error closed_error() {
   return Error{ErrorCode::kClosed, {}, "the connection is closed"};
@@ -27,7 +28,8 @@ Error closed_error() {
 PublishWindow::PublishWindow(const ConnectionOptions& options, std::function<void()> wake)
     : options_(options),
       wake_(std::move(wake)),
-      expected_batch_bytes_(kSmallestBuffer),
+      // A batch stays below its limit until one more body goes over it.
+      buffer_bytes_(std::min(options.max_batch_bytes, kLargestBuffer) + kSingleBytes),
       next_seq_(options.first_seq),
       settled_below_(options.first_seq),
       // Sizes are 32-bit on the wire.
@@ -141,7 +143,7 @@ std::uint64_t PublishWindow::number_message(std::size_t body_bytes, OnSettled on
 std::uint64_t PublishWindow::append(Lock& lock, const HeaderPtr& header, std::string_view body,
                                     OnSettled on_settled) {
   const std::uint64_t seq = number_message(body.size(), std::move(on_settled));
-  if (!open_) open_ = std::make_unique<PublishBatch>(seq, expected_batch_bytes_);
+  if (!open_) open_ = std::make_unique<PublishBatch>(seq, buffer_bytes_, buffers_);
   const bool was_ready = ready(*open_);
   open_->append(header, body);
   const bool is_ready = ready(*open_);
@@ -159,7 +161,7 @@ std::uint64_t PublishWindow::append_single(Lock& lock, const HeaderPtr& header, 
                                            OnSettled on_settled) {
   const std::uint64_t seq = number_message(body.size(), std::move(on_settled));
   seal_open();
-  open_ = std::make_unique<PublishBatch>(seq, 0);
+  open_ = std::make_unique<PublishBatch>(seq, 0, buffers_);
   open_->set_single(header, std::move(body));
   seal_open();
   lock.unlock();
@@ -173,10 +175,6 @@ bool PublishWindow::ready(const PublishBatch& batch) const {
 
 void PublishWindow::seal_open() {
   if (!open_) return;
-  // Room for the next batch as this one turned out, so that its buffer hardly ever grows.
-  expected_batch_bytes_ =
-      std::clamp<std::size_t>(open_->body_bytes() + open_->body_bytes() / 4, kSmallestBuffer,
-                              options_.max_batch_bytes + kSingleBytes);
   open_->seal();
   sealed_.push_back(std::move(open_));
 }

@@ -106,12 +106,14 @@ class PublishWindow {
   const ConnectionOptions& options_;
   const std::function<void()> wake_;
 
+  const std::size_t buffer_bytes_;
+  const std::shared_ptr<BufferPool> buffers_ = std::make_shared<BufferPool>();
+
   mutable std::mutex mutex_;
   std::condition_variable room_;
   std::condition_variable settled_;
   std::unique_ptr<PublishBatch> open_;
   std::vector<std::unique_ptr<PublishBatch>> sealed_;
-  std::size_t expected_batch_bytes_;
   std::uint64_t next_seq_;
   std::uint64_t in_flight_messages_ = 0;
   std::uint64_t in_flight_bytes_ = 0;

@@ -20,7 +20,7 @@ HeaderPtr header(const std::string& key) {
 }
 
 PublishBatch batch_of(std::uint32_t count, std::uint64_t first_seq = 10) {
-  PublishBatch batch(first_seq, 0);
+  PublishBatch batch(first_seq, 0, std::make_shared<BufferPool>());
   const HeaderPtr shared = header("k");
   for (std::uint32_t i = 0; i < count; ++i) batch.append(shared, std::string(i, 'b'));
   batch.seal();
@@ -28,7 +28,7 @@ PublishBatch batch_of(std::uint32_t count, std::uint64_t first_seq = 10) {
 }
 
 TEST(PublishBatch, SharesHeadersAndKeepsBodiesBackToBack) {
-  PublishBatch batch(5, 0);
+  PublishBatch batch(5, 0, std::make_shared<BufferPool>());
   const HeaderPtr a = header("a");
   const HeaderPtr b = header("b");
   batch.append(a, "one");
@@ -45,7 +45,7 @@ TEST(PublishBatch, SharesHeadersAndKeepsBodiesBackToBack) {
 }
 
 TEST(PublishBatch, IsWrittenAsThePublishFrameOfTheContract) {
-  PublishBatch batch(1'000'000, 0);
+  PublishBatch batch(1'000'000, 0, std::make_shared<BufferPool>());
   for (int i = 0; i < 300; ++i) {
     batch.append(header("k" + std::to_string(i % 3)),
                  std::string(static_cast<std::size_t>(i), 'x'));
@@ -74,7 +74,7 @@ TEST(PublishBatch, IsWrittenAsThePublishFrameOfTheContract) {
 }
 
 TEST(PublishBatch, FindsAHeaderAgainThatWasUsedBefore) {
-  PublishBatch batch(1, 0);
+  PublishBatch batch(1, 0, std::make_shared<BufferPool>());
   std::vector<HeaderPtr> headers;
   for (int i = 0; i < 50; ++i) headers.push_back(header(std::to_string(i)));
   for (int round = 0; round < 10; ++round) {
