@@ -76,6 +76,9 @@ FileDiskDataCenter::~FileDiskDataCenter() {
 Result<OpenedDisk> FileDiskDataCenter::recover(std::unique_ptr<FileDiskDataCenter> self,
                                                const ShardsReady& shards_ready,
                                                const Replay& replay) {
+  // Before the background thread's first answer the disk must not look full.
+  const auto free = files_.free_bytes(directory_->path());
+  if (free.is_ok()) free_bytes_ = *free;
   auto shards = SegmentRecovery(context_, segments_).run();
   if (!shards.is_ok()) return shards.status();
   SEGUE_RETURN_IF_ERROR(shards_ready(*this, *shards));
