@@ -25,7 +25,8 @@ Duration pause_after(std::uint32_t failures) {
 
 // What the programs' exit codes say: starting again would end the same way.
 bool hopeless(const ChildProcess::End& end) {
-  return end.signal == 0 && (end.exit_code == 64 || end.exit_code == 78 || end.exit_code == 127);
+  return end.signal == 0 && (end.exit_code == 64 || end.exit_code == 73 || end.exit_code == 78 ||
+                             end.exit_code == 127);
 }
 
 }  // namespace

@@ -1,0 +1,191 @@
+// The `segue` program as people and scripts use it, against real processes.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "tests/fakes/process.h"
+
+namespace segue {
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Ran {
+  std::optional<int> code;
+  std::string out;
+  std::string err;
+};
+
+/// `segue up` with one node in a directory of its own, on a port that is free.
+class SegueTool : public testing::Test {
+ protected:
+  SegueTool()
+      : up_("segue", {"up", "--nodes", "1", "--data-dir", directory_.path() + "/data", "--endpoint",
+                      "ipc://" + directory_.path() + "/r1"}) {}
+
+  void SetUp() override { ASSERT_TRUE(up_.wait_for_stdout("READY")) << up_.stderr_text(); }
+
+  Ran run(const Words& arguments, const std::string& input = {}) {
+    Process process("segue", arguments, {"SEGUE_ROUTER=" + router()});
+    process.write_input(input);
+    process.close_input();
+    const auto code = process.wait();
+    return {code, process.stdout_text(), process.stderr_text()};
+  }
+  std::string router() const { return "ipc://" + directory_.path() + "/r1"; }
+
+  const TempDir directory_;
+  Process up_;
+};
+
+std::string file_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+TEST_F(SegueTool, GivesAFileBackByteForByte) {
+  std::string text = "\n\n\r\n" + std::string(3, '\0') + "\n";
+  for (int byte = 0; byte < 256; ++byte) text += static_cast<char>(byte);
+  text += "\n" + std::string(std::size_t{1} << 20, 'x') + "\n";
+  for (int i = 0; i < 3000; ++i) text += "line " + std::to_string(i) + "\n";
+  ASSERT_EQ(run({"queue", "declare", "lines"}).code, 0);
+  for (const bool last_newline : {true, false}) {
+    if (!last_newline) text.pop_back();
+    const std::string file = directory_.write("in", text);
+    const Ran published = run({"publish", "--queue", "lines", "--lines", "--confirm", file});
+    ASSERT_EQ(published.code, 0) << published.err;
+    EXPECT_NE(published.out.find("3,007 published, 3,007 confirmed"), std::string::npos)
+        << published.out;
+    const Ran consumed = run({"consume", "lines", "--count", "3007"});
+    EXPECT_EQ(consumed.code, 0) << consumed.err;
+    EXPECT_TRUE(consumed.out == text);
+  }
+  const Ran empty = run({"get", "lines"});
+  EXPECT_EQ(empty.code, 3);
+}
+
+TEST_F(SegueTool, TakesNoMoreThanTheCountAndLeavesTheRestUntouched) {
+  ASSERT_EQ(run({"queue", "declare", "q"}).code, 0);
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += std::to_string(i) + "\n";
+  ASSERT_EQ(run({"publish", "--queue", "q", "--lines"}, text).code, 0);
+  EXPECT_EQ(run({"consume", "q", "--count", "3", "--prefetch", "2"}).out, "0\n1\n2\n");
+  const Ran next = run({"consume", "q", "--count", "1", "--no-ack", "--ndjson"});
+  EXPECT_NE(next.out.find("\"redelivered\":false"), std::string::npos) << next.out;
+  EXPECT_NE(next.out.find("\"body\":\"3\""), std::string::npos) << next.out;
+  const Ran rest = run({"consume", "q", "--until-empty"});
+  EXPECT_EQ(rest.code, 0);
+  EXPECT_EQ(rest.out.substr(0, 4), "4\n5\n");
+  const Ran none = run({"consume", "q", "--count", "2", "--idle", "100ms"});
+  EXPECT_EQ(none.code, 3);
+  EXPECT_EQ(none.err, "segue: 0 of 2 messages came from 'q'\n");
+}
+
+TEST_F(SegueTool, RoutesThroughAnExchange) {
+  ASSERT_EQ(run({"queue", "declare", "a"}).code, 0);
+  ASSERT_EQ(run({"exchange", "declare", "events", "--type", "topic"}).code, 0);
+  ASSERT_EQ(run({"binding", "create", "events", "a", "--key", "order.*"}).code, 0);
+  EXPECT_EQ(run({"publish", "-e", "events", "-k", "order.new", "--body", "yes", "-c"}).code, 0);
+  const Ran lost = run({"publish", "-e", "events", "-k", "other", "--body", "no", "-c"});
+  EXPECT_EQ(lost.code, 1);
+  EXPECT_NE(lost.err.find("reached no queue"), std::string::npos);
+  EXPECT_EQ(run({"get", "a"}).out, "yes\n");
+  EXPECT_NE(run({"binding", "list", "--json"}).out.find("\"routing_key\":\"order.*\""),
+            std::string::npos);
+  EXPECT_EQ(run({"binding", "delete", "events", "a", "--key", "order.*"}).code, 0);
+  EXPECT_EQ(run({"exchange", "delete", "events"}).code, 0);
+}
+
+TEST_F(SegueTool, CopiesMessagesAsNdjsonWithTheirProperties) {
+  ASSERT_EQ(run({"queue", "declare", "one"}).code, 0);
+  ASSERT_EQ(run({"publish", "--queue", "one", "--ndjson"},
+                "{\"body_base64\": \"AP8=\", \"properties\": {\"message_id\": \"m\", "
+                "\"headers\": {\"n\": 1}}}\n\n{\"body\": \"text\"}\n")
+                .code,
+            0);
+  const Ran lines = run({"consume", "one", "--count", "2", "--ndjson"});
+  EXPECT_NE(lines.out.find("\"body_base64\":\"AP8=\""), std::string::npos) << lines.out;
+  EXPECT_NE(lines.out.find("\"headers\":{\"n\":1}"), std::string::npos) << lines.out;
+  ASSERT_EQ(run({"publish", "--ndjson", "--queue", "one"}, lines.out).code, 0);
+  EXPECT_EQ(run({"consume", "one", "--count", "2", "--ndjson"}).out, lines.out);
+  const Ran wrong = run({"publish", "--queue", "one", "--ndjson"}, "{\"body\": 1}\n");
+  EXPECT_EQ(wrong.code, 64);
+  EXPECT_EQ(wrong.err, "segue: line 1: \"body\" must be a string\n");
+}
+
+TEST_F(SegueTool, RefusesInASentenceAndWithItsExitCode) {
+  ASSERT_EQ(run({"queue", "declare", "q"}).code, 0);
+  const Ran other = run({"queue", "declare", "q", "--transient"});
+  EXPECT_EQ(other.code, 1);
+  EXPECT_NE(other.err.find("PRECONDITION_FAILED"), std::string::npos);
+  EXPECT_EQ(run({"get", "missing"}).code, 1);
+  EXPECT_EQ(run({"publish", "--queue", "missing", "--body", "x"}).code, 1);
+  EXPECT_EQ(run({"publish", "--queue", "q", "/no/such/file", "--lines"}).code, 74);
+  EXPECT_EQ(run({"status", "--router", "tcp://127.0.0.1:1", "--timeout", "200ms"}).code, 69);
+  EXPECT_EQ(run({"queue", "delete", "q"}).out, "queue q deleted with 0 messages\n");
+}
+
+TEST_F(SegueTool, TellsTheClustersStateForPeopleAndPrograms) {
+  const Ran text = run({"status", "--shards"});
+  EXPECT_EQ(text.code, 0);
+  EXPECT_NE(text.out.find("Cluster local"), std::string::npos);
+  const Ran json = run({"status", "--json"});
+  EXPECT_EQ(json.code, 0);
+  EXPECT_NE(json.out.find("\"healthy\":true"), std::string::npos) << json.out;
+  EXPECT_NE(json.out.find("\"nodes\":[{\"id\":\"n1\""), std::string::npos) << json.out;
+}
+
+TEST_F(SegueTool, LeavesWhatWasNotWrittenInTheQueueWhenTheReaderGoes) {
+  ASSERT_EQ(run({"queue", "declare", "q"}).code, 0);
+  const std::string file = directory_.write("in", std::string(200'000, '\n'));
+  ASSERT_EQ(run({"publish", "--queue", "q", "--lines", file}).code, 0);
+  Process pipe("/bin/sh",
+               {"-c", "\"$0\" consume q | head -c 10 | wc -c; echo done",
+                std::string(SEGUE_BIN_DIR) + "/segue"},
+               {"SEGUE_ROUTER=" + router()});
+  ASSERT_EQ(pipe.wait(), 0);
+  EXPECT_NE(pipe.stdout_text().find("10\ndone"), std::string::npos) << pipe.stdout_text();
+  const Ran rest = run({"consume", "q", "--until-empty"});
+  EXPECT_EQ(rest.code, 0);
+  EXPECT_GT(rest.out.size(), 100'000u);
+}
+
+TEST_F(SegueTool, MeasuresAndLeavesNoQueueBehind) {
+  const Ran ran = run({"bench", "--count", "2000", "--consumers", "1", "--queues", "3", "--json"});
+  EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  for (const char* field :
+       {"\"published\":2000", "\"confirmed\":2000", "\"rejected\":0", "\"consumed\":2000",
+        "\"publish_per_s\":", "\"consume_per_s\":", "\"confirm_latency_us\":{\"p50\":",
+        "\"end_to_end_latency_us\":{\"p50\":", "\"cpu_seconds\":"}) {
+    EXPECT_NE(ran.out.find(field), std::string::npos) << field << " in " << ran.out;
+  }
+  EXPECT_EQ(run({"queue", "list", "--names"}).out, "");
+}
+
+TEST_F(SegueTool, UpStopsCleanlyAndFindsItsDataAgain) {
+  ASSERT_EQ(run({"queue", "declare", "kept"}).code, 0);
+  ASSERT_EQ(run({"publish", "--queue", "kept", "--body", "still here"}).code, 0);
+  Process second("segue", {"up", "--data-dir", directory_.path() + "/data"});
+  EXPECT_EQ(second.wait(), 1);
+  EXPECT_NE(second.stderr_text().find("another `segue up`"), std::string::npos);
+  EXPECT_EQ(up_.terminate(), 0);
+  Process again("segue", {"up", "--data-dir", directory_.path() + "/data", "--endpoint", router()});
+  ASSERT_TRUE(again.wait_for_stdout("READY")) << again.stderr_text();
+  EXPECT_EQ(run({"get", "kept"}).out, "still here\n");
+  EXPECT_EQ(again.terminate(), 0);
+}
+
+TEST_F(SegueTool, UpLeavesNoProcessBehindWhenItIsKilled) {
+  const std::string log = file_text(directory_.path() + "/data/logs/n1.log");
+  EXPECT_NE(log.find("node_ready"), std::string::npos) << log;
+  up_.kill_now();
+  // The node's lock is free again only when the node is gone.
+  Process again("segue", {"up", "--data-dir", directory_.path() + "/data", "--endpoint", router()});
+  EXPECT_TRUE(again.wait_for_stdout("READY")) << again.stderr_text();
+}
+
+}  // namespace
+}  // namespace segue
