@@ -278,5 +278,12 @@ TEST(FileDiskDataCenter, RecyclesTheLogAfterCheckpoints) {
   EXPECT_TRUE(node.held().has_value());
 }
 
+TEST(FileDiskDataCenter, KnowsTheFreeSpaceFromTheStart) {
+  FaultyFileSystem files;
+  ModelNode node(files);
+  ASSERT_TRUE(node.opened().is_ok());
+  EXPECT_GT(node.disk().stats().free_bytes, 0u);
+}
+
 }  // namespace
 }  // namespace segue::storage
