@@ -66,11 +66,7 @@ FileDiskDataCenter::FileDiskDataCenter(FileSystem& files, DiskOptions options,
       context_{files_, options_.logger == nullptr ? *own_logger_ : *options_.logger,
                directory_->path(), options_.segment_bytes, options_.fatal},
       executor_(std::move(executor)),
-      segments_(context_, *executor_, options_.queue_name) {
-  // Known from the start: nobody must take "not asked yet" for a full disk.
-  const auto free = files_.free_bytes(directory_->path());
-  if (free.is_ok()) free_bytes_ = *free;
-}
+      segments_(context_, *executor_, options_.queue_name) {}
 
 FileDiskDataCenter::~FileDiskDataCenter() {
   // Ends the thread before what it works on goes; nothing new is started, no callbacks are run.
