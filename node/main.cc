@@ -6,6 +6,7 @@
 
 #include "common/config.h"
 #include "common/logging.h"
+#include "common/protobuf_setup.h"
 #include "common/zmq_socket.h"
 #include "node/memory_trim.h"
 #include "node/node.h"
@@ -135,6 +136,7 @@ int run(const ClusterConfig& config, const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  segue::silence_protobuf();
   Arguments arguments;
   if (const std::optional<int> code = parse(argc, argv, arguments)) return *code;
   const std::optional<ClusterConfig> config = load(arguments);

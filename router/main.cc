@@ -5,6 +5,7 @@
 
 #include "common/config.h"
 #include "common/logging.h"
+#include "common/protobuf_setup.h"
 #include "common/zmq_socket.h"
 #include "router/router_process.h"
 
@@ -116,6 +117,7 @@ int run(const ClusterConfig& config, const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  segue::silence_protobuf();
   Arguments arguments;
   if (const std::optional<int> code = parse(argc, argv, arguments)) return *code;
   const std::optional<ClusterConfig> config = load(arguments);

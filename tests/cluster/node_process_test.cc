@@ -58,20 +58,24 @@ class RouterEnd final : public NodeLink::Events {
     EXPECT_TRUE(wait([&] { return catalog_replies.size() > before; }));
     return catalog_replies.empty() ? v1::CatalogOutcome() : catalog_replies.back().outcome();
   }
-  v1::QueueDefinition declare(const std::string& name) {
+  /// The queue; `index` gets the catalog's index that has it.
+  v1::QueueDefinition declare(const std::string& name, std::uint64_t* index = nullptr) {
     v1::CatalogOperation operation;
     operation.mutable_declare_queue()->mutable_queue()->set_vhost("/");
     operation.mutable_declare_queue()->mutable_queue()->set_name(name);
     operation.mutable_declare_queue()->mutable_queue()->set_durable(true);
     const v1::CatalogOutcome outcome = run(operation);
     EXPECT_FALSE(outcome.has_error()) << outcome.error().text();
+    if (index != nullptr) *index = outcome.index();
     return outcome.queue();
   }
-  v1::ShardConfirm publish(const v1::QueueDefinition& queue, const std::string& body) {
+  v1::ShardConfirm publish(const v1::QueueDefinition& queue, const std::string& body,
+                           std::uint64_t catalog_index = 0) {
     v1::MessageBatch batch;
     batch.add_headers()->set_routing_key(queue.name());
     batch.add_sizes(static_cast<std::uint32_t>(body.size()));
     v1::PeerFrame frame;
+    frame.set_catalog_index(catalog_index);
     v1::ShardPublish* publish = frame.mutable_publishes()->add_publishes();
     publish->set_batch_id(++last_batch_);
     publish->set_shard(queue.shard());
@@ -169,17 +173,20 @@ TEST_F(NodeProcess, KeepsConfirmedMessagesThroughSigkill) {
   ASSERT_TRUE(to_n1.wait_up()) << n1->stderr_text();
   ASSERT_TRUE(to_n2.wait_up()) << n2->stderr_text();
 
-  // Queues on both nodes; the second node hears of its own by the feed.
+  // Queues on both nodes; the second node hears of its own by the feed, and waits for it.
   std::vector<v1::QueueDefinition> queues;
-  for (int i = 0; i < 8; ++i) queues.push_back(to_n1.declare("queue-" + std::to_string(i)));
+  std::uint64_t index = 0;
+  for (int i = 0; i < 8; ++i) {
+    queues.push_back(to_n1.declare("queue-" + std::to_string(i), &index));
+  }
   std::vector<RouterEnd*> homes;
   for (const v1::QueueDefinition& queue : queues) {
-    if (!to_n1.publish(queue, "body").has_error()) {
-      homes.push_back(&to_n1);
-    } else {
-      EXPECT_FALSE(to_n2.publish(queue, "body").has_error());
-      homes.push_back(&to_n2);
-    }
+    const v1::ShardConfirm first = to_n1.publish(queue, "body", index);
+    homes.push_back(first.has_error() ? &to_n2 : &to_n1);
+    if (!first.has_error()) continue;
+    const v1::ShardConfirm second = to_n2.publish(queue, "body", index);
+    EXPECT_FALSE(second.has_error())
+        << first.error().text() << "; " << second.error().text() << n1->stderr_text();
   }
 
   for (auto* process : {&n1, &n2}) (*process)->kill_now();
