@@ -28,6 +28,14 @@ std::future<Result<T>> ask(ConnectionCore& core, v1::Request request, bool repea
   return future;
 }
 
+/// What an _async call gives that is refused before it is sent.
+template <typename T>
+std::future<Result<T>> refused(const Error& error) {
+  std::promise<Result<T>> promise;
+  promise.set_value(error);
+  return promise.get_future();
+}
+
 std::future<Status> ask(ConnectionCore& core, v1::Request request) {
   return ask<void>(core, std::move(request), true, nullptr);
 }
@@ -58,6 +66,8 @@ void Admin::set_timeout(std::chrono::milliseconds timeout) {
 
 std::future<Result<DeclaredQueue>> Admin::declare_queue_async(const std::string& name,
                                                               const QueueOptions& options) {
+  if (Status fine = check_table(options.arguments); !fine)
+    return refused<DeclaredQueue>(fine.error());
   v1::Request request;
   v1::QueueDeclare* declare = request.mutable_queue_declare();
   declare->set_name(name);
@@ -128,6 +138,7 @@ Result<QueueDescription> Admin::queue_status(const std::string& name) {
 
 std::future<Status> Admin::declare_exchange_async(const std::string& name,
                                                   const ExchangeOptions& options) {
+  if (Status fine = check_table(options.arguments); !fine) return refused<void>(fine.error());
   v1::Request request;
   v1::ExchangeDeclare* declare = request.mutable_exchange_declare();
   declare->set_name(name);
@@ -166,6 +177,7 @@ Status Admin::delete_exchange(const std::string& name, bool if_unused) {
 }
 
 std::future<Status> Admin::bind_async(const Binding& binding) {
+  if (Status fine = check_table(binding.arguments); !fine) return refused<void>(fine.error());
   v1::Request request;
   v1::Bind* bind = request.mutable_bind();
   bind->set_exchange(binding.exchange);
@@ -180,6 +192,7 @@ Status Admin::bind(const Binding& binding) {
 }
 
 std::future<Status> Admin::unbind_async(const Binding& binding) {
+  if (Status fine = check_table(binding.arguments); !fine) return refused<void>(fine.error());
   v1::Request request;
   v1::Unbind* unbind = request.mutable_unbind();
   unbind->set_exchange(binding.exchange);

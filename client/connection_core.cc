@@ -270,8 +270,8 @@ Result<Consumer> ConnectionCore::subscribe(const std::string& queue, const Consu
   }
   v1::Consume consume;
   consume.set_queue(queue);
-  to_wire(options.arguments, consume.mutable_arguments());
   if (Status fine = check_text(consume); !fine) return fine.error();
+  if (Status fine = check_table(options.arguments); !fine) return fine.error();
   auto core = std::make_shared<ConsumerCore>(++last_consumer_, queue, options, std::move(handler),
                                              mailbox_, &consumers_);
   auto done = std::make_shared<std::promise<Status>>();

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kMaxNameBytes = 255;
 constexpr std::size_t kMaxHeaderBytes = 256 * 1024;
 // Protobuf readers give up at 100 nested messages; a table in a table takes three of them.
-constexpr int kMaxDepth = 64;
+constexpr int kMaxDepth = 24;
 
 void to_wire(const Value& value, v1::FieldValue* wire);
 
@@ -122,31 +122,30 @@ Status check_string(const std::string& field, const std::string& text) {
   return invalid(field, "the text of '" + field + "' is not valid UTF-8; use Bytes for raw bytes");
 }
 
-Status check_message(const google::protobuf::Message& message, int depth) {
-  if (depth > kMaxDepth) {
-    return invalid({}, "tables are nested more than " + std::to_string(kMaxDepth / 3) +
-                           " levels deep; flatten them");
-  }
-  using google::protobuf::FieldDescriptor;
-  const auto* reflection = message.GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection->ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    const int count = field->is_repeated() ? reflection->FieldSize(message, field) : 1;
-    for (int i = 0; i < count; ++i) {
-      Status checked;
-      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-        checked =
-            check_message(field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
-                                               : reflection->GetMessage(message, field),
-                          depth + 1);
-      } else if (field->type() == FieldDescriptor::TYPE_STRING) {
-        checked = check_string(field->name(), field->is_repeated()
-                                                  ? reflection->GetRepeatedString(message, field, i)
-                                                  : reflection->GetString(message, field));
-      }
-      if (!checked) return checked;
+Error too_deep() {
+  return invalid({}, "tables are nested more than " + std::to_string(kMaxDepth) +
+                         " levels deep; flatten them");
+}
+
+Status check_table(const Table& table, int depth);
+
+Status check_value(const std::string& name, const Value& value, int depth) {
+  if (const auto* text = value.as<std::string>()) return check_string(name, *text);
+  if (const auto* table = value.as<Table>()) return check_table(*table, depth + 1);
+  if (const auto* array = value.as<Array>()) {
+    if (depth > kMaxDepth) return too_deep();
+    for (const Value& element : *array) {
+      if (Status checked = check_value(name, element, depth + 1); !checked) return checked;
     }
+  }
+  return {};
+}
+
+Status check_table(const Table& table, int depth) {
+  if (depth > kMaxDepth) return too_deep();
+  for (const auto& [name, value] : table) {
+    if (Status checked = check_string("name in a table", name); !checked) return checked;
+    if (Status checked = check_value(name, value, depth); !checked) return checked;
   }
   return {};
 }
@@ -276,7 +275,25 @@ ClusterDescription from_wire(const v1::ClusterStatusOk& wire) {
 }
 
 Status check_text(const google::protobuf::Message& message) {
-  return check_message(message, 0);
+  using google::protobuf::FieldDescriptor;
+  const auto* reflection = message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    Status checked;
+    if (field->is_repeated()) continue;
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      checked = check_text(reflection->GetMessage(message, field));
+    } else if (field->type() == FieldDescriptor::TYPE_STRING) {
+      checked = check_string(field->name(), reflection->GetString(message, field));
+    }
+    if (!checked) return checked;
+  }
+  return {};
+}
+
+Status check_table(const Table& table) {
+  return check_table(table, 0);
 }
 
 Result<std::string> serialize_header(const MessageHeader& header) {
@@ -284,6 +301,8 @@ Result<std::string> serialize_header(const MessageHeader& header) {
   if (Status checked = check_name("routing key", header.routing_key); !checked) {
     return checked.error();
   }
+  // Before it is walked through: the depth is bounded then.
+  if (Status checked = check_table(header.properties.headers); !checked) return checked.error();
   v1::MessageHeader wire;
   to_wire(header, &wire);
   if (wire.has_properties()) {

@@ -31,9 +31,11 @@ ExchangeDescription from_wire(const v1::ExchangeDescription& wire);
 BindingDescription from_wire(const v1::BindingDescription& wire);
 ClusterDescription from_wire(const v1::ClusterStatusOk& wire);
 
-/// INVALID_ARGUMENT if a text anywhere in `message` is not UTF-8, or values are nested deeper than
-/// the router reads: it could not parse the frame.
+/// INVALID_ARGUMENT if a single text field of `message`, or of a message in it, is not UTF-8: the
+/// router could not parse the frame. Tables are left to check_table().
 Status check_text(const google::protobuf::Message& message);
+/// INVALID_ARGUMENT if a text in it is not UTF-8, or values are nested deeper than routers read.
+Status check_table(const Table& table);
 
 /// The header as it goes over the wire; INVALID_ARGUMENT if the router could not read it or a name
 /// is longer than 255 bytes.

@@ -155,6 +155,15 @@ TEST_F(Administering, RefusesTextThatIsNotUtf8) {
   Connection connection = open();
   EXPECT_EQ(connection.admin().declare_queue("\xff").error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(connection.subscribe("\xff").error().code, ErrorCode::kInvalidArgument);
+  QueueOptions broken;
+  broken.arguments = {{"a", Table{{"b", Array{1, "\xff"}}}}};
+  EXPECT_EQ(connection.admin().declare_queue("q", broken).error().code,
+            ErrorCode::kInvalidArgument);
+  Value deep = 1;
+  for (int i = 0; i < 200; ++i) deep = Array{std::move(deep)};
+  broken.arguments = {{"a", deep}};
+  EXPECT_EQ(connection.admin().declare_queue("q", broken).error().code,
+            ErrorCode::kInvalidArgument);
   EXPECT_TRUE(one_.requests().empty());
 }
 
