@@ -208,7 +208,7 @@ Sequence QueueMessages::block_after(Sequence from, std::uint64_t bytes) const {
   std::uint64_t seen = 0;
   for (std::size_t i = find(from); i < blocks_.size(); ++i) {
     const Block& block = blocks_[i];
-    if (block.first > from && seen >= bytes) return block.first;
+    if (block.first >= from && seen >= bytes) return block.first;
     seen += block.bytes();
   }
   return blocks_.empty() ? from : blocks_.back().last().next();

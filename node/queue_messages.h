@@ -46,8 +46,8 @@ class QueueMessages {
   std::uint64_t body_bytes(Sequence after, Sequence through) const;
   std::uint64_t count_messages() const;
 
-  /// The first sequence of the first block that begins after `from` and after `bytes` of bodies
-  /// from there; one above everything when there is no such block.
+  /// The first sequence of the first block that begins at or after `from`, behind about `bytes` of
+  /// blocks from there; one above everything when there is no such block.
   Sequence block_after(Sequence from, std::uint64_t bytes) const;
   /// Forgets blocks that lie in the range with all their messages; bytes given back.
   std::uint64_t evict(NumberRange range);

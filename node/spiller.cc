@@ -10,7 +10,6 @@ namespace {
 constexpr Duration kBetweenTries = std::chrono::milliseconds(5);
 constexpr std::size_t kLargest = 64;
 constexpr std::size_t kSweepAtOnce = 2000;
-constexpr std::uint64_t kSmallestWindow = 64 << 10;
 
 }  // namespace
 
@@ -55,7 +54,7 @@ void Spiller::relieve() {
   }
   for (HostedQueue* hosted : queues) {
     if (freed + coming >= surplus) return;
-    freed += hosted->queue.evict_window(kSmallestWindow);
+    freed += hosted->queue.evict_window(0);
   }
 }
 
