@@ -13,6 +13,7 @@
 #include "storage/log_record.h"
 
 namespace segue {
+class Clock;
 class Logger;
 }  // namespace segue
 
@@ -141,6 +142,8 @@ struct DiskOptions {
   std::function<void(const Status&)> fatal;
   /// What recovery changed, and damage. Left out: nothing is logged. Outlives the data center.
   Logger* logger = nullptr;
+  /// Left out: the machine's. Outlives the data center.
+  const Clock* clock = nullptr;
 };
 
 class FileSystem;

@@ -96,6 +96,7 @@ Result<OpenedDisk> FileDiskDataCenter::recover(std::unique_ptr<FileDiskDataCente
   wal.direct_io = options_.direct_io;
   wal.wakeup = options_.wakeup;
   wal.fatal = options_.fatal;
+  wal.clock = options_.clock;
   auto writer = WalWriter::open(files_, std::move(wal), *log);
   if (!writer.is_ok()) return writer.status();
   wal_ = std::move(*writer);
@@ -160,7 +161,7 @@ void FileDiskDataCenter::prepare_wal_files() {
 }
 
 void FileDiskDataCenter::refresh_free_bytes() {
-  const TimePoint now = clock_.now();
+  const TimePoint now = options_.clock == nullptr ? clock_.now() : options_.clock->now();
   if (refreshing_free_bytes_) return;
   if (free_bytes_refreshed_ && now - *free_bytes_refreshed_ < kFreeBytesEvery) return;
   free_bytes_refreshed_ = now;

@@ -114,7 +114,11 @@ Status WalAppender::next_file() {
 }
 
 Status WalAppender::sync() {
-  SEGUE_RETURN_IF_ERROR(file_.file->sync());
+  const Status synced = file_.file->sync();
+  // A sync that fails is not tried again, for lack of space neither: nothing is known of the
+  // writes.
+  if (synced.code() == Code::kNoSpace) return Status(Code::kIoError, synced.message());
+  SEGUE_RETURN_IF_ERROR(synced);
   synced_ = next_sequence_ - 1;
   return Status::ok();
 }

@@ -1,12 +1,15 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,6 +23,16 @@ namespace segue::storage {
 /// What a queue must hold: unsettled messages by sequence.
 using ModelQueue = std::map<std::uint64_t, std::string>;
 using Model = std::map<std::uint64_t, ModelQueue>;
+
+/// Goes on a little whenever it is looked at: waiting takes no time. Safe from any thread.
+class RunningClock final : public Clock {
+ public:
+  TimePoint now() const override { return TimePoint(std::chrono::milliseconds(++milliseconds_)); }
+  std::int64_t wall_ms() const override { return milliseconds_; }
+
+ private:
+  mutable std::atomic<std::int64_t> milliseconds_{1'000'000};
+};
 
 /// The smallest node that keeps the disk data center's rules: logs every command, applies it when
 /// it is committed, stores what it does not want in memory, checkpoints, and comes back. Shows in
@@ -37,6 +50,7 @@ class ModelNode {
     options.wal_reserve_bytes = 8 << 10;
     options.segment_bytes = segment_bytes;
     options.logger = &logger_.logger();
+    options.clock = &clock_;
     options.fatal = [this](const Status&) { dead_ = true; };
     auto opened = FileDiskDataCenter::open(
         files, options, std::make_unique<InlineExecutor>(),
@@ -79,13 +93,15 @@ class ModelNode {
     }
     index_[shard] = index_[shard].next();
     own_->flush();
-    for (int i = 0; i < 100'000 && !dead_; ++i) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!dead_ && std::chrono::steady_clock::now() < deadline) {
       for (const Committed& committed : own_->poll()) {
         if (committed.shard == shard && committed.up_to == index_[shard]) {
           apply(shard, command);
           return true;
         }
       }
+      std::this_thread::yield();  // to the WAL's thread
     }
     dead_ = true;
     return false;
@@ -206,8 +222,9 @@ class ModelNode {
     return true;
   }
 
+  RunningClock clock_;
   CaptureLogger logger_;
-  bool dead_ = false;
+  std::atomic<bool> dead_ = false;
   Status opened_;
   DiskDataCenter* disk_ = nullptr;
   std::map<ShardId, LogIndex> index_;
