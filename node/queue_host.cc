@@ -1,6 +1,8 @@
 #include "node/queue_host.h"
 
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -77,6 +79,8 @@ struct QueueHost::Parts {
   QueueTable queues;
   AutoDelete auto_delete;
   std::unique_ptr<WithDisk> with_disk;
+  // Links and shards for which a publish was refused, until the peer resumes (ShardPublish.resumes).
+  std::set<std::pair<PeerId, std::uint32_t>> refusing;
   bool started = false;
 
   WithDisk& open() {
@@ -193,9 +197,16 @@ void QueueHost::on_publish(PeerId peer, const v1::ShardPublish& publish, SharedB
       publish.shard() < kMaxShards
           ? parts.open().shards.find(ShardId{static_cast<std::uint16_t>(publish.shard())})
           : nullptr;
-  if (shard != nullptr && !parts.gate.closed()) {
-    return shard->publish(peer, publish, std::move(bodies));
+  // What stands behind a refused publish may not overtake it.
+  const std::pair<PeerId, std::uint32_t> line{peer, publish.shard()};
+  if (publish.resumes()) parts.refusing.erase(line);
+  const bool refused_before = parts.refusing.contains(line);
+  if (shard != nullptr && !parts.gate.closed() && !refused_before) {
+    shard->publish(peer, publish, std::move(bodies));
+    if (parts.gate.closed()) parts.refusing.insert(line);  // the log had no space for it
+    return;
   }
+  if (shard != nullptr) parts.refusing.insert(line);
   const std::string number = std::to_string(publish.shard());
   v1::ShardConfirm confirm;
   confirm.set_batch_id(publish.batch_id());
@@ -203,7 +214,9 @@ void QueueHost::on_publish(PeerId peer, const v1::ShardPublish& publish, SharedB
       shard == nullptr
           ? status_error(Code::kShardUnavailable, "", "shard " + number + " is not on this node")
           : status_error(Code::kShardBlocked, "",
-                       "shard " + number + " takes no publishes: " + parts.gate.reason());
+                         "shard " + number + " takes no publishes: " +
+                             (parts.gate.closed() ? parts.gate.reason()
+                                                  : "one that came before was refused"));
   parts.output.confirm(peer, std::move(confirm));
 }
 
@@ -221,6 +234,7 @@ void QueueHost::on_queue_request(PeerId peer, const v1::QueueRequest& request) {
 
 void QueueHost::on_peer_lost(PeerId peer) {
   parts_->open().subscriptions.on_peer_lost(peer);
+  std::erase_if(parts_->refusing, [&](const auto& line) { return line.first == peer; });
 }
 
 // ---- the loop

@@ -1,6 +1,7 @@
 #include "router/shard_table.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "router/errors.h"
 
@@ -160,6 +161,7 @@ void ShardTable::send(Line& line, PendingPublish& publish) {
   --line.unsent;
   const auto next = std::next(line.pending.find(publish.wire.batch_id()));
   line.next_unsent = next == line.pending.end() ? 0 : next->first;
+  publish.wire.set_resumes(std::exchange(line.resumes, false));
   line.peer->node->outbox.publish(publish.wire, publish.bodies, publish.needs);
 }
 
@@ -176,15 +178,7 @@ void ShardTable::on_confirm(Node& node, const v1::ShardConfirm& confirm) {
     return;
   }
   if (confirm.has_error()) {
-    const bool for_the_moment = is_passing(confirm.error()) &&
-                                !is_about_disk(confirm.error().text()) &&
-                                !found->second->ledger->closed();
-    if (for_the_moment) {
-      hold(line, found, confirm.error());
-    } else {
-      listener_.on_refused(*found->second, confirm.error());
-      answered(line, found);
-    }
+    on_refusal(line, found, confirm.error());
   } else {
     if (line.held) refuse_overtaken(line, *found->second);
     line.backoff = kFirstBackoff;
@@ -193,6 +187,17 @@ void ShardTable::on_confirm(Node& node, const v1::ShardConfirm& confirm) {
   }
   if (line.held) try_again(line);
   pump(*line.peer);
+}
+
+void ShardTable::on_refusal(Line& line, Pending::iterator found, const v1::Error& error) {
+  const bool passing = is_passing(error);
+  if (passing) hold(line, error);
+  if (passing && !is_about_disk(error.text()) && !found->second->ledger->closed()) {
+    keep_refused(line, *found->second);
+  } else {
+    listener_.on_refused(*found->second, error);
+    answered(line, found);
+  }
 }
 
 void ShardTable::answered(Line& line, Pending::iterator found) {
@@ -204,25 +209,25 @@ void ShardTable::answered(Line& line, Pending::iterator found) {
   line.pending.erase(found);
 }
 
-void ShardTable::hold(Line& line, Pending::iterator found, const v1::Error& error) {
-  PendingPublish& publish = *found->second;
+// The node refuses everything behind a refused one, until it is told that this is known.
+void ShardTable::hold(Line& line, const v1::Error& error) {
+  if (line.held) return;
+  if (available(line)) line.unavailable_since = turn_.now;
+  line.held = true;
+  line.held_reason = "node " + line.node_id + ": " + error.text();
+  line.backoff = std::clamp(line.backoff, kFirstBackoff, kLongestBackoff);
+  line.retry_at = turn_.now + line.backoff;
+  line.backoff *= 2;
+  tell_waiting(line);
+}
+
+void ShardTable::keep_refused(Line& line, PendingPublish& publish) {
   --line.in_flight;
   --in_flight_;
   line.peer->in_flight_bytes -= publish.cost;
   publish.sent_before = true;
   mark_unsent(line, publish);
-  if (line.held) {
-    tell_waiting(line, publish, line.held_reason);
-  } else {
-    if (available(line)) line.unavailable_since = turn_.now;
-    line.held = true;
-    line.held_reason = "node " + line.node_id + " takes no publishes for shard " +
-                       std::to_string(line.shard.value) + ": " + error.text();
-    line.backoff = std::clamp(line.backoff, kFirstBackoff, kLongestBackoff);
-    line.retry_at = turn_.now + line.backoff;
-    line.backoff *= 2;
-    tell_waiting(line);
-  }
+  tell_waiting(line, publish, line.held_reason);
 }
 
 void ShardTable::refuse_overtaken(Line& line, const PendingPublish& stored) {
@@ -256,6 +261,7 @@ void ShardTable::try_again(Line& line) {
   if (line.in_flight > 0 || turn_.now < line.retry_at) return;
   line.held = false;
   line.held_reason.clear();
+  line.resumes = true;
   if (available(line)) resume(line);
 }
 
@@ -295,6 +301,7 @@ void ShardTable::on_node_down(Node& node) {
     in_flight_ -= line.in_flight;
     line.in_flight = 0;
     line.held = false;
+    line.resumes = false;
     for (auto publish = line.pending.begin(); publish != line.pending.end();) {
       if (publish->second->sent) {
         publish->second->sent_before = true;

@@ -72,6 +72,8 @@ class ShardTable {
     bool runnable = false;  // stands in the peer's queue
     // The node refused a publish for the moment, and why.
     bool held = false;
+    // What is sent next tells the node that its refusals are known.
+    bool resumes = false;
     std::string held_reason;
     TimePoint retry_at{};
     Duration backoff{};
@@ -103,7 +105,9 @@ class ShardTable {
   void became_unavailable(Line& line);
   void resume(Line& line);
   void try_again(Line& line);
-  void hold(Line& line, Pending::iterator found, const v1::Error& error);
+  void on_refusal(Line& line, Pending::iterator found, const v1::Error& error);
+  void hold(Line& line, const v1::Error& error);
+  void keep_refused(Line& line, PendingPublish& publish);
   void refuse_overtaken(Line& line, const PendingPublish& stored);
   void refuse_unsent(Line& line, Duration waited);
   void answered(Line& line, Pending::iterator found);

@@ -187,11 +187,12 @@ class QueueHostTest : public ::testing::Test {
     for (const std::string& body : bodies) all += body;
     return SharedBytes::from(std::move(all));
   }
-  /// Gives the batch id.
+  /// Gives the batch id. The peer has seen every refusal before.
   std::uint64_t publish(const std::vector<std::string>& bodies,
                         const std::vector<std::uint64_t>& queues, std::uint32_t shard = kShard) {
     v1::ShardPublish message = publish_of(bodies, queues, shard);
     message.set_batch_id(++last_batch);
+    message.set_resumes(true);
     host->on_publish(kRouter, message, joined(bodies));
     return last_batch;
   }

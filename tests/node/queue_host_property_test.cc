@@ -104,6 +104,7 @@ class QueueHostProperty : public QueueHostTest {
       if (!other.confirmed) settled_below = std::min(settled_below, other.first_seq);
     }
     message.set_settled_below(std::min(settled_below, batch.first_seq));
+    message.set_resumes(resuming_.erase(message.shard()) > 0);
     for (const std::string& body : batch.bodies) promises_[body].batch = last_batch;
     batches_[last_batch] = batch;
     host->on_publish(kRouter, message, joined(batch.bodies));
@@ -112,6 +113,7 @@ class QueueHostProperty : public QueueHostTest {
   /// As a router after a reset: what is unconfirmed is sent again, in order.
   void send_again() {
     ++session_;
+    resuming_ = {kShard, 5};
     std::map<std::uint64_t, Batch> again;
     for (auto& [id, batch] : batches_) {
       if (!batch.confirmed) again[batch.first_seq] = batch;
@@ -403,6 +405,7 @@ class QueueHostProperty : public QueueHostTest {
   std::uint64_t last_confirm_ = 0;
   bool large_ = false;
   bool refused_ = false;
+  std::set<std::uint32_t> resuming_;  // shards whose next publish says that refusals are known
 };
 
 TEST_F(QueueHostProperty, KeepsItsPromisesThroughCrashesAndCheckpoints) {
