@@ -20,6 +20,7 @@ std::future<Result<T>> ask(ConnectionCore& core, v1::Request request, bool repea
                  if (!reply) {
                    promise->set_value(reply.error());
                  } else if constexpr (std::is_void_v<T>) {
+                   (void)convert;  // there is nothing in the reply
                    promise->set_value({});
                  } else {
                    promise->set_value(convert(*reply));

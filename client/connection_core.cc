@@ -12,7 +12,9 @@ namespace {
 // Messages taken off the socket before the thread looks at its other work.
 constexpr int kReceivedPerTurn = 256;
 
-const Error kConnectionClosed{ErrorCode::kClosed, {}, "the connection is closed"};
+Error connection_closed() {
+  return Error{ErrorCode::kClosed, {}, "the connection is closed"};
+}
 
 std::string producer_id_for(const ConnectionOptions& options, Random& random) {
   if (!options.producer_id.empty()) return options.producer_id;
@@ -112,9 +114,9 @@ void ConnectionCore::run() {
   transport_->disconnect();
   mailbox_->close();
   for (const IoMailbox::Command& command : mailbox_->take_commands()) command();
-  session_.end(kConnectionClosed);
-  requests_.fail_all(kConnectionClosed);
-  consumers_.close(kConnectionClosed);
+  session_.end(connection_closed());
+  requests_.fail_all(connection_closed());
+  consumers_.close(connection_closed());
   window_.close();
 }
 
@@ -260,7 +262,7 @@ void ConnectionCore::request(v1::Request request, bool repeatable,
       std::move(request), repeatable, clock_.now() + timeout, std::move(done)});
   const bool posted =
       mailbox_->post([this, submission] { requests_.submit(std::move(*submission)); });
-  if (!posted) submission->done(kConnectionClosed, {});
+  if (!posted) submission->done(connection_closed(), {});
 }
 
 Result<Consumer> ConnectionCore::subscribe(const std::string& queue, const ConsumerOptions& options,
@@ -277,7 +279,7 @@ Result<Consumer> ConnectionCore::subscribe(const std::string& queue, const Consu
   auto done = std::make_shared<std::promise<Status>>();
   const bool posted =
       mailbox_->post([this, core, done] { consumers_.subscribe(core, clock_.now(), done); });
-  if (!posted) return kConnectionClosed;
+  if (!posted) return connection_closed();
   if (Status subscribed = done->get_future().get(); !subscribed) return subscribed.error();
   core->start_handler();
   return Consumer(weak_from_this(), std::move(core));
@@ -300,7 +302,7 @@ Status ConnectionCore::set_prefetch(std::uint64_t consumer, std::uint32_t messag
     consumers_.set_prefetch(consumer, messages, bytes, clock_.now() + options_.request_timeout,
                             done);
   });
-  return posted ? done->get_future().get() : Status(kConnectionClosed);
+  return posted ? done->get_future().get() : Status(connection_closed());
 }
 
 Result<std::optional<Delivery>> ConnectionCore::get(const std::string& queue, bool no_ack) {
