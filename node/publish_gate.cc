@@ -6,6 +6,9 @@ namespace segue::node {
 
 namespace {
 
+// Passes by itself within moments.
+constexpr char kLogIsShort[] = "disk: the next file of the write-ahead log is being made";
+
 std::string mebibytes(std::uint64_t bytes) {
   return std::to_string(bytes >> 20) + " MiB";
 }
@@ -29,21 +32,35 @@ void PublishGate::check_disk(const storage::DiskStats& stats, TimePoint now) {
   const std::uint64_t enough = free_disk_limit_ + (was_open ? 0 : free_disk_limit_ / 8);
   const std::uint64_t wal_enough = wal_limit_ - (was_open ? 0 : wal_limit_ / 4);
   if (stats.free_bytes < enough) {
+    out_of_space_ = true;
     disk_reason_ = "disk: less than free_disk_limit (" + mebibytes(free_disk_limit_) +
                    ") is free; make room, or consume";
-  } else if (stats.wal_space_low) {
+  } else if (stats.wal_out_of_space) {
+    out_of_space_ = true;
     disk_reason_ = "disk: the write-ahead log cannot grow; make room, or consume";
+  } else if (now < no_space_until_) {
+    return;
+  } else if (stats.wal_space_low) {
+    out_of_space_ = false;
+    disk_reason_ = kLogIsShort;
   } else if (stats.wal_bytes_since_checkpoint > wal_enough) {
+    out_of_space_ = false;
     disk_reason_ = "disk: the write-ahead log is more than " + mebibytes(wal_enough) +
                    " ahead of the last checkpoint; wait until the checkpoint has caught up";
-  } else if (now >= no_space_until_) {
+  } else {
+    out_of_space_ = false;
     disk_reason_.clear();
   }
 }
 
 void PublishGate::no_space(const std::string& what, TimePoint now) {
+  out_of_space_ = true;
   disk_reason_ = "disk: no space left to write " + what + "; make room, or consume";
   no_space_until_ = now + std::chrono::seconds(1);
+}
+
+void PublishGate::log_is_short() {
+  if (disk_reason_.empty()) disk_reason_ = kLogIsShort;
 }
 
 }  // namespace segue::node

@@ -22,6 +22,8 @@ class PublishGate {
     return memory_reason_.empty() ? disk_reason_ : memory_reason_;
   }
   bool closed() const { return !reason().empty(); }
+  /// Space is missing on the disk, which can last: publishes should not wait for it.
+  bool out_of_space() const { return out_of_space_; }
 
   /// Cheap: before each publish.
   void check_memory();
@@ -29,6 +31,8 @@ class PublishGate {
   void check_disk(const storage::DiskStats& stats, TimePoint now);
   /// A write found no space. Tried again after a second.
   void no_space(const std::string& what, TimePoint now);
+  /// The log took no record for now: until the next tick looks again.
+  void log_is_short();
 
  private:
   const MemoryBudget& memory_;
@@ -36,6 +40,7 @@ class PublishGate {
   const std::uint64_t wal_limit_;
   std::string memory_reason_;
   std::string disk_reason_;
+  bool out_of_space_ = false;
   TimePoint no_space_until_{};
 };
 

@@ -16,8 +16,8 @@
 #include "node/settle_intake.h"
 #include "node/shard_table.h"
 #include "node/spiller.h"
-#include "node/subscriptions.h"
 #include "node/status_error.h"
+#include "node/subscriptions.h"
 
 namespace segue::node {
 
@@ -217,6 +217,7 @@ void QueueHost::on_publish(PeerId peer, const v1::ShardPublish& publish, SharedB
                          "shard " + number + " takes no publishes: " +
                              (parts.gate.closed() ? parts.gate.reason()
                                                   : "one that came before was refused"));
+  confirm.set_refused(shard != nullptr && parts.gate.out_of_space());
   parts.output.confirm(peer, std::move(confirm));
 }
 
@@ -280,6 +281,7 @@ v1::NodeState QueueHost::state() const {
   const storage::DiskStats disk = parts.with_disk->disk.stats();
   v1::NodeState state;
   state.set_blocked_reason(parts.gate.reason());
+  state.set_refuses_publishes(parts.gate.out_of_space());
   state.set_memory_bytes(parts.memory.used());
   state.set_memory_limit(parts.memory.limit());
   state.set_disk_free_bytes(disk.free_bytes);

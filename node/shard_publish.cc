@@ -155,7 +155,7 @@ Status Shard::propose_enqueue(const v1::ShardPublish& publish, Work& work) {
   if (const Status status = propose(proposed, {}, work.sync, false); !status) {
     unstamp(std::get<EnqueueCommand>(proposed));
     if (status.code() != Code::kNoSpace) return status;
-    context_.gate.no_space("the log", context_.clock.now);
+    context_.gate.log_is_short();
     return Status(Code::kShardBlocked, "shard " + std::to_string(id_.value) +
                                            " takes no publishes: " + context_.gate.reason());
   }

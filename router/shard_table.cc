@@ -16,13 +16,6 @@ static_assert(kMaxShards <= (1 << kShardBits));
 constexpr Duration kFirstBackoff = std::chrono::milliseconds(50);
 constexpr Duration kLongestBackoff = std::chrono::seconds(1);
 
-// Space that is missing can stay missing: publishes are refused at once instead of filling the
-// router. A checkpoint that lags behind catches up.
-bool is_about_disk(const std::string& reason) {
-  return reason.find("disk:") != std::string::npos &&
-         reason.find("checkpoint") == std::string::npos;
-}
-
 // The node may take the same publish later.
 bool is_passing(const v1::Error& error) {
   return error.code() == static_cast<std::uint32_t>(Code::kShardBlocked) ||
@@ -80,7 +73,7 @@ bool ShardTable::available(const Line& line) const {
 }
 
 bool ShardTable::lasting(const Line& line) const {
-  return line.peer != nullptr && line.peer->node->up && is_about_disk(line.peer->blocked_reason);
+  return line.peer != nullptr && line.peer->node->up && line.peer->node->state.refuses_publishes();
 }
 
 bool ShardTable::has_room(const Peer& peer, std::uint64_t cost) const {
@@ -178,7 +171,7 @@ void ShardTable::on_confirm(Node& node, const v1::ShardConfirm& confirm) {
     return;
   }
   if (confirm.has_error()) {
-    on_refusal(line, found, confirm.error());
+    on_refusal(line, found, confirm);
   } else {
     if (line.held) refuse_overtaken(line, *found->second);
     line.backoff = kFirstBackoff;
@@ -189,10 +182,12 @@ void ShardTable::on_confirm(Node& node, const v1::ShardConfirm& confirm) {
   pump(*line.peer);
 }
 
-void ShardTable::on_refusal(Line& line, Pending::iterator found, const v1::Error& error) {
+void ShardTable::on_refusal(Line& line, Pending::iterator found,
+                            const v1::ShardConfirm& confirm) {
+  const v1::Error& error = confirm.error();
   const bool passing = is_passing(error);
   if (passing) hold(line, error);
-  if (passing && !is_about_disk(error.text()) && !found->second->ledger->closed()) {
+  if (passing && !confirm.refused() && !found->second->ledger->closed()) {
     keep_refused(line, *found->second);
   } else {
     listener_.on_refused(*found->second, error);

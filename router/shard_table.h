@@ -105,7 +105,7 @@ class ShardTable {
   void became_unavailable(Line& line);
   void resume(Line& line);
   void try_again(Line& line);
-  void on_refusal(Line& line, Pending::iterator found, const v1::Error& error);
+  void on_refusal(Line& line, Pending::iterator found, const v1::ShardConfirm& confirm);
   void hold(Line& line, const v1::Error& error);
   void keep_refused(Line& line, PendingPublish& publish);
   void refuse_overtaken(Line& line, const PendingPublish& stored);

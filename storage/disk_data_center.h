@@ -47,9 +47,10 @@ struct LoadedMessages {
 struct DiskStats {
   std::uint64_t wal_bytes = 0;  // of WAL files that are not free for recycling
   std::uint64_t wal_bytes_since_checkpoint =
-      0;                         // written since the oldest checkpoint still needs them
-  std::uint64_t free_bytes = 0;  // of the file system; refreshed about once a second
-  bool wal_space_low = false;    // only records that use the reserve are taken
+      0;                          // written since the oldest checkpoint still needs them
+  std::uint64_t free_bytes = 0;   // of the file system; refreshed about once a second
+  bool wal_space_low = false;     // only records that use the reserve are taken
+  bool wal_out_of_space = false;  // and the file system has no room for more WAL files
 };
 
 /// All that one node keeps on disk, behind one door: what is stored, not where. Opened by

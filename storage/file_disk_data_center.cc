@@ -265,6 +265,7 @@ DiskStats FileDiskDataCenter::stats() const {
   stats.wal_bytes = usage.file_bytes;
   stats.wal_bytes_since_checkpoint = usage.written_bytes;
   stats.wal_space_low = usage.space_low;
+  stats.wal_out_of_space = usage.space_low && !usage.space_problem.empty();
   return stats;
 }
 

@@ -265,6 +265,7 @@ class FakeDiskDataCenter final : public DiskDataCenter {
     stats.wal_bytes_since_checkpoint = stats.wal_bytes;
     stats.free_bytes = free_bytes;
     stats.wal_space_low = wal_full;
+    stats.wal_out_of_space = wal_full;
     return stats;
   }
 

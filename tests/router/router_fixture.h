@@ -163,13 +163,14 @@ class RouterFixture : public ::testing::Test {
 
   // ---- nodes
 
-  void up(const std::string& node, const std::string& blocked = "") {
+  void up(const std::string& node, const std::string& blocked = "", bool refuses = false) {
     v1::PeerHelloOk hello;
     hello.set_node_id(node);
     hello.set_incarnation(1);
     hello.set_catalog_leader(node == "n1");
     hello.set_publish_window_bytes(window_bytes);
     hello.mutable_state()->set_blocked_reason(blocked);
+    hello.mutable_state()->set_refuses_publishes(refuses);
     router->on_node_up(node, hello);
     router->end_turn();
   }

@@ -136,7 +136,7 @@ TEST_F(ShardTableTest, RejectsAtOnceWhileADiskIsFull) {
   down("n1");
   client->publish_to("a", 1);
   ASSERT_TRUE(client->next().has_blocked());
-  up("n1", "disk: no space left");
+  up("n1", "disk: no space left", true);
   EXPECT_EQ(client->next_confirm().rejected(0).error().code(), number(Code::kShardBlocked));
   client->publish_to("a", 2);
   const v1::Confirm answer = client->next_confirm();
