@@ -120,6 +120,40 @@ std::vector<LocalCluster::Event> LocalCluster::poll(TimePoint now) {
   return events;
 }
 
+LocalCluster::Slot* LocalCluster::find(const std::string& id) {
+  const auto at = std::find_if(slots_.begin(), slots_.end(),
+                               [&](const Slot& slot) { return slot.member.id == id; });
+  return at == slots_.end() ? nullptr : &*at;
+}
+
+Status LocalCluster::end(const std::string& id, int signal, milliseconds timeout) {
+  Slot* slot = find(id);
+  if (slot == nullptr || !slot->process || slot->process->poll()) {
+    return Status(Code::kPreconditionFailed, id + " does not run");
+  }
+  slot->process->signal(signal);
+  if (!slot->process->wait(static_cast<int>(timeout.count()))) {
+    return Status(Code::kTimeout, id + " did not end within " + std::to_string(timeout.count()) +
+                                      " ms of signal " + std::to_string(signal));
+  }
+  slot->process.reset();
+  slot->member.pid = -1;
+  slot->gave_up = true;
+  return Status::ok();
+}
+
+Status LocalCluster::start_again(const std::string& id) {
+  Slot* slot = find(id);
+  if (slot == nullptr || slot->process) {
+    return Status(Code::kPreconditionFailed, id + " runs already, or there is no such process");
+  }
+  SEGUE_RETURN_IF_ERROR(launch(*slot, SystemClock().now()));
+  ++slot->member.restarts;
+  slot->failures = 0;
+  slot->gave_up = false;
+  return Status::ok();
+}
+
 void LocalCluster::signal_all(bool routers, int number) {
   for (Slot& slot : slots_) {
     if (slot.process && slot.member.is_router == routers) slot.process->signal(number);

@@ -53,6 +53,11 @@ class LocalCluster {
   /// Looks for children that died, and starts them again when it is time. Call it every some
   /// hundred milliseconds.
   std::vector<Event> poll(TimePoint now);
+  /// Sends a signal to one process and waits for its end, then leaves it alone: poll() says nothing
+  /// of it. TIMEOUT when it did not end in time; PRECONDITION_FAILED when it does not run.
+  Status end(const std::string& id, int signal, std::chrono::milliseconds timeout);
+  /// Starts a process that does not run.
+  Status start_again(const std::string& id);
   /// SIGTERM to the routers, then to the nodes, then SIGKILL to what is still there after
   /// `timeout`. True: all went by themselves. `hurry` is asked meanwhile whether to kill at once.
   bool stop(std::chrono::milliseconds timeout, const std::function<bool()>& hurry = {});
@@ -74,6 +79,7 @@ class LocalCluster {
   };
 
   void add(const std::string& id, bool is_router);
+  Slot* find(const std::string& id);
   Status launch(Slot& slot, TimePoint now);
   void on_death(Slot& slot, const ChildProcess::End& end, TimePoint now,
                 std::vector<Event>& events);

@@ -7,6 +7,7 @@ namespace segue::cli {
 // The commands' entries for the table, one file for each.
 
 CommandEntry up_command();
+CommandEntry demo_command();
 CommandEntry status_command();
 CommandEntry queue_declare_command();
 CommandEntry queue_list_command();

@@ -5,6 +5,7 @@ namespace segue::cli {
 const std::vector<CommandEntry>& command_table() {
   static const std::vector<CommandEntry> table = {
       up_command(),
+      demo_command(),
       status_command(),
       queue_declare_command(),
       queue_list_command(),

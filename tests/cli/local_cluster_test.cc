@@ -116,6 +116,38 @@ TEST(LocalCluster, LeavesADeadProcessAloneWhenToldSo) {
   EXPECT_FALSE(cluster.none_running());
 }
 
+TEST(LocalCluster, EndsOneProcessWhenToldAndStartsItAgainWhenTold) {
+  FakeBinaries fake;
+  fake.obedient("segue-node");
+  fake.obedient("segue-router");
+  LocalCluster cluster(one_of_each(), fake.options());
+  ASSERT_TRUE(cluster.start().is_ok());
+  EXPECT_EQ(cluster.start_again("n1").code(), Code::kPreconditionFailed);
+  const pid_t before = cluster.members()[0].pid;
+  ASSERT_TRUE(cluster.end("n1", SIGKILL, seconds(10)).is_ok());
+  EXPECT_EQ(::kill(before, 0), -1);
+  EXPECT_EQ(cluster.members()[0].pid, -1);
+  EXPECT_TRUE(cluster.poll(SystemClock().now() + seconds(60)).empty());
+  EXPECT_EQ(cluster.end("n1", SIGKILL, seconds(10)).code(), Code::kPreconditionFailed);
+
+  ASSERT_TRUE(cluster.start_again("n1").is_ok());
+  EXPECT_EQ(cluster.members()[0].restarts, 1u);
+  ASSERT_TRUE(fake.wait_for_log("n1", "started"));
+  ::kill(cluster.members()[0].pid, SIGKILL);
+  EXPECT_TRUE(wait_for(cluster, LocalCluster::Event::Kind::kDied).has_value());
+  EXPECT_EQ(cluster.end("none", SIGTERM, seconds(10)).code(), Code::kPreconditionFailed);
+}
+
+TEST(LocalCluster, SaysWhenAProcessDoesNotEnd) {
+  FakeBinaries fake;
+  fake.script("segue-node", "trap '' TERM\necho ready\nwhile :; do sleep 0.05; done");
+  fake.obedient("segue-router");
+  LocalCluster cluster(one_of_each(), fake.options());
+  ASSERT_TRUE(cluster.start().is_ok());
+  ASSERT_TRUE(fake.wait_for_log("n1", "ready"));
+  EXPECT_EQ(cluster.end("n1", SIGTERM, milliseconds(100)).code(), Code::kTimeout);
+}
+
 TEST(LocalCluster, DoesNotRepeatWhatCannotWork) {
   FakeBinaries fake;
   fake.script("segue-node", "echo 'the key is wrong'; exit 64");
