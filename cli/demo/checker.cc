@@ -74,9 +74,16 @@ std::string Checker::name(std::size_t producer, std::uint64_t seq) const {
   return text;
 }
 
-void Checker::fail(Check check, std::string what) {
+std::string Checker::range_name(std::size_t producer, std::uint64_t first,
+                                std::uint64_t last) const {
+  if (first == last) return name(producer, first);
+  return "messages " + std::to_string(first) + "-" + std::to_string(last) + " of producer " +
+         std::to_string(producer + 1);
+}
+
+void Checker::fail_times(std::uint64_t failures, Check check, std::string what) {
   Finding& finding = findings_[static_cast<std::size_t>(check)];
-  ++finding.failures;
+  finding.failures += failures;
   if (finding.examples.size() < kMostExamples) finding.examples.push_back(std::move(what));
 }
 
@@ -129,8 +136,9 @@ void Checker::on_rejected(std::size_t producer, std::uint64_t first, std::uint64
     if (!settle(producer, seq, "rejected")) continue;
     rejected_marks_[producer][seq] = true;
     ++rejected_;
-    fail(Check::kConfirmed, name(producer, seq) + " was rejected: " + std::string(why));
   }
+  fail_times(last - first + 1, Check::kConfirmed,
+             range_name(producer, first, last) + " rejected: " + std::string(why));
 }
 
 bool Checker::check_content(const Queue& queue, const Arrival& arrival) {
@@ -199,9 +207,16 @@ QueueCounts Checker::counts(std::size_t queue) const {
 
 void Checker::find_unconfirmed() {
   for (std::size_t producer = 0; producer < plan_.producers(); ++producer) {
+    const auto open = [&](std::uint64_t seq) {
+      return seq <= plan_.count(producer) && !confirmed_marks_[producer][seq] &&
+             !rejected_marks_[producer][seq];
+    };
     for (std::uint64_t seq = 1; seq <= plan_.count(producer); ++seq) {
-      if (confirmed_marks_[producer][seq] || rejected_marks_[producer][seq]) continue;
-      fail(Check::kConfirmed, name(producer, seq) + " was neither confirmed nor rejected");
+      if (!open(seq)) continue;
+      const std::uint64_t first = seq;
+      while (open(seq + 1)) ++seq;
+      fail_times(seq - first + 1, Check::kConfirmed,
+                 range_name(producer, first, seq) + " neither confirmed nor rejected");
     }
   }
 }

@@ -74,7 +74,7 @@ class Checker {
   /// The queue delivered a message.
   void on_arrival(std::size_t queue, const Arrival& arrival);
   /// Something else went wrong.
-  void fail(Check check, std::string what);
+  void fail(Check check, std::string what) { fail_times(1, check, std::move(what)); }
 
   /// Messages confirmed so far.
   std::uint64_t confirmed() const { return confirmed_; }
@@ -105,6 +105,7 @@ class Checker {
   };
 
   Marks make_marks() const;
+  void fail_times(std::uint64_t failures, Check check, std::string what);
   bool is_planned(std::size_t producer, std::uint64_t first, std::uint64_t last) const;
   bool settle(std::size_t producer, std::uint64_t seq, std::string_view how);
   bool check_content(const Queue& queue, const Arrival& arrival);
@@ -112,6 +113,8 @@ class Checker {
   void find_unconfirmed();
   void find_lost(const Queue& queue);
   std::string name(std::size_t producer, std::uint64_t seq) const;
+  /// "messages 3-7 of producer 1", or as name() when it is one.
+  std::string range_name(std::size_t producer, std::uint64_t first, std::uint64_t last) const;
 
   const RecordFile& file_;
   const PublishPlan plan_;
