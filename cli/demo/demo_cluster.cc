@@ -116,4 +116,13 @@ bool DemoCluster::serves_everything(client::Connection& connection) {
                      [](const client::ShardDescription& shard) { return shard.available; });
 }
 
+bool DemoCluster::misses(client::Connection& connection, const std::string& node) {
+  connection.admin().set_timeout(seconds(1));
+  const auto status = connection.admin().cluster_status();
+  return status && std::any_of(status->nodes.begin(), status->nodes.end(),
+                               [&](const client::NodeDescription& description) {
+                                 return description.id == node && !description.connected;
+                               });
+}
+
 }  // namespace segue::cli::demo

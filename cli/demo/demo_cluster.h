@@ -57,6 +57,8 @@ class DemoCluster {
   /// Whether every node is connected and every shard is served, as a router says; waits for its
   /// answer a second at most.
   static bool serves_everything(client::Connection& connection);
+  /// Whether the router noticed that the node is gone; waits as above.
+  static bool misses(client::Connection& connection, const std::string& node);
 
  private:
   DemoCluster(const ClusterConfig& config, LocalCluster::Options options);

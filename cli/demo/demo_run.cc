@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// The node is away for so long, while publishing goes on.
+// The node is away for so long at least, while publishing goes on.
 constexpr milliseconds kOutage{1000};
 constexpr milliseconds kLook{20};
 // How far publishing goes, in parts of a hundred, before what comes next: the node dies at 25, and
@@ -199,14 +199,17 @@ bool DemoRun::lose_a_node() {
   const TimePoint died = clock_.now();
   say("SIGKILL for node " + victim + " (" + queues_of(victim) + ") after " + grouped(before) +
       " confirms");
-  if (!wait_until("the outage to end", [&] { return clock_.now() >= died + kOutage; })) {
+  // Not before the router knows: what it had sent to the node is then on its way again.
+  if (!wait_until("the router to miss node " + victim, [&] {
+        return clock_.now() >= died + kOutage && DemoCluster::misses(*connection_, victim);
+      })) {
     return false;
   }
   const std::uint64_t during = confirmed() - before;
   const Status started = cluster_->start_again(victim);
   if (!started.is_ok()) return fail(Check::kProcesses, started.message());
-  say("node " + victim + " is started again; meanwhile " + grouped(during) +
-      " messages were confirmed by the others");
+  say("node " + victim + " was missed and is started again; in " + in_seconds(clock_.now() - died) +
+      " without it " + grouped(during) + " messages were confirmed");
   const TimePoint back = clock_.now();
   if (!wait_until("node " + victim + " to serve its shards",
                   [&] { return DemoCluster::serves_everything(*connection_); })) {

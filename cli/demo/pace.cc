@@ -22,14 +22,14 @@ std::uint64_t Pace::allowed(TimePoint now) const {
   return allowed_locked(now);
 }
 
-std::uint64_t Pace::take() {
+std::uint64_t Pace::take(std::uint64_t wanted) {
   const SystemClock clock;
   std::unique_lock lock(mutex_);
   for (;;) {
     if (stopped_) return 0;
     const std::uint64_t allowed = allowed_locked(clock.now());
     if (allowed > taken_) {
-      const std::uint64_t count = std::min(allowed - taken_, kMostAtOnce);
+      const std::uint64_t count = std::min({allowed - taken_, kMostAtOnce, wanted});
       taken_ += count;
       return count;
     }

@@ -18,8 +18,9 @@ class Pace {
   /// `per_second` at least 1. The time counts from now on.
   Pace(std::uint64_t per_second, TimePoint now) : per_second_(per_second), start_(now) {}
 
-  /// Waits until something may be published: how many messages, a few at a time; 0 after stop().
-  std::uint64_t take();
+  /// Waits until something may be published: how many messages, a few at a time and not more than
+  /// `wanted`, which is not 0; 0 after stop(). What is taken must be published.
+  std::uint64_t take(std::uint64_t wanted);
   /// In all not more than this from now on; at first 0.
   void set_limit(std::uint64_t messages);
   /// As fast as it goes from now on, up to the limit.

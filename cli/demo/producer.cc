@@ -35,9 +35,10 @@ void Producer::stop() {
 
 void Producer::run() {
   client::Publisher& publisher = connection_.publisher();
+  const std::uint64_t count = context_.plan.count(number_);
   std::uint64_t granted = 0;
-  for (std::uint64_t seq = 1; seq <= context_.plan.count(number_); ++seq) {
-    if (granted == 0) granted = context_.pace.take();
+  for (std::uint64_t seq = 1; seq <= count; ++seq) {
+    if (granted == 0) granted = context_.pace.take(count - seq + 1);
     if (granted == 0) return;
     --granted;
     const std::size_t record = context_.plan.item(number_, seq).record;

@@ -28,19 +28,20 @@ TEST(DemoPace, GivesOutNoMoreThanTheLimitToAllTogether) {
   pace.set_limit(100);
   std::uint64_t taken = 0;
   while (taken < 100) {
-    const std::uint64_t count = pace.take();
+    const std::uint64_t count = pace.take(7);
     ASSERT_GT(count, 0u);
+    ASSERT_LE(count, 7u);
     taken += count;
   }
   EXPECT_EQ(taken, 100u);
   pace.stop();
-  EXPECT_EQ(pace.take(), 0u);
+  EXPECT_EQ(pace.take(1), 0u);
 }
 
 TEST(DemoPace, StopWakesWhoWaits) {
   Pace pace(1000, SystemClock().now());
   std::uint64_t got = 1;
-  std::thread waiting([&] { got = pace.take(); });
+  std::thread waiting([&] { got = pace.take(1); });
   pace.stop();
   waiting.join();
   EXPECT_EQ(got, 0u);
