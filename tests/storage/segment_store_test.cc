@@ -164,6 +164,7 @@ TEST(SegmentStore, TakesAFailedStoreBackAndGoesOn) {
   EXPECT_EQ(results[1].code(), Code::kNoSpace);
   EXPECT_EQ(life.store().stored(kQueue).messages, 14u);
   EXPECT_EQ(life.store().stored(kQueue).last_stored, before.last_stored);
+  EXPECT_EQ(life.store().stored(kQueue).disk_bytes, before.disk_bytes);
   EXPECT_EQ(life.all(kQueue), expected(1, 14));
   files.set_capacity(1ull << 40);
   ASSERT_TRUE(life.put(kQueue, {run_of(26, 210)}).is_ok());
