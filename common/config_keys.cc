@@ -95,7 +95,7 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
      "Whether the log is written past the page cache (O_DIRECT) where the file system can.",
      SEGUE_FIELD(storage.direct_io)},
     {"storage.free_disk_limit", kSize, false, "256MiB", 0, 16 * kTiB, "",
-     "With less free disk space, publishes to the node wait; consuming goes on.",
+     "With less free disk space, publishes to the node are refused; consuming goes on.",
      SEGUE_FIELD(storage.free_disk_limit)},
 
     {"limits.max_message_bytes", kSize, false, "16MiB", kKiB, kGiB, "",

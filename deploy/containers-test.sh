@@ -7,6 +7,18 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+case ${1:-} in
+  '') ;;
+  -h | --help)
+    sed -n '2,7s/^# \{0,1\}//p' "$0"
+    exit 0
+    ;;
+  *)
+    printf "containers: unknown option '%s'; it takes none\n" "$1" >&2
+    exit 64
+    ;;
+esac
+
 readonly base_image=docker.io/library/debian:bookworm-slim
 readonly project=seguetest$$
 readonly count=20000

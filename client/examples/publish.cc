@@ -6,7 +6,7 @@ using namespace segue::client;
 
 int main(int argc, char** argv) {
   ConnectionOptions options;
-  options.routers = {argc > 1 ? argv[1] : "tcp://127.0.0.1:7400"};
+  options.routers = {argc > 1 ? argv[1] : "tcp://127.0.0.1:5680"};
   auto connection = Connection::open(options);
   if (!connection) return std::fprintf(stderr, "%s\n", connection.error().to_string().c_str()), 1;
 
