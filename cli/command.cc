@@ -1,12 +1,21 @@
 #include "cli/command.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
 
 #include "cli/exit_codes.h"
 #include "cli/version.h"
 #include "common/suggestion.h"
 
 namespace segue::cli {
+
+int output_failed(Console& console) {
+  if (console.output_error() == EPIPE) return kExitOutputClosed;
+  console.note("segue: cannot write to standard output: " +
+               std::generic_category().message(console.output_error()));
+  return kExitInputOutput;
+}
 
 namespace {
 
@@ -47,7 +56,7 @@ int fail_usage(Console& console, const std::string& sentence, const std::string&
 
 int print(Console& console, const std::string& text) {
   console.write(text);
-  return console.flush() ? kExitOk : kExitOutputClosed;
+  return console.flush() ? kExitOk : output_failed(console);
 }
 
 int unknown_command(Console& console, const std::vector<CommandEntry>& table,
@@ -75,7 +84,7 @@ int run_entry(const CommandEntry& entry, std::span<const std::string> arguments,
   }
   const int code = command->run(console);
   console.flush();
-  if (console.output_closed() && code == kExitOk) return kExitOutputClosed;
+  if (console.output_closed() && code == kExitOk) return output_failed(console);
   return code;
 }
 

@@ -45,6 +45,9 @@ int run_command(std::span<const std::string> arguments, Console& console,
                 const std::vector<CommandEntry>& table);
 
 /// Help texts: of everything, of a group such as "queue", of one command.
+/// The exit code when standard output takes no more; says why unless its reader just went away.
+int output_failed(Console& console);
+
 std::string overview_help(const std::vector<CommandEntry>& table);
 std::string group_help(const std::vector<CommandEntry>& table, std::string_view group);
 std::string command_help(const CommandEntry& entry);

@@ -1,5 +1,6 @@
 #include "common/zmq_socket.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
@@ -231,6 +232,10 @@ void Poller::wait(Duration timeout) {
 }
 
 ShutdownSignals::ShutdownSignals() {
+  // With standard input, output or error closed, the next descriptors would take their places.
+  int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  while (null >= 0 && null <= STDERR_FILENO) null = dup(null);
+  if (null >= 0) close(null);
   ::signal(SIGPIPE, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);

@@ -79,9 +79,11 @@ struct QueueHost::Parts {
   QueueTable queues;
   AutoDelete auto_delete;
   std::unique_ptr<WithDisk> with_disk;
-  // Links and shards for which a publish was refused, until the peer resumes (ShardPublish.resumes).
+  // Links and shards for which a publish was refused, until the peer resumes
+  // (ShardPublish.resumes).
   std::set<std::pair<PeerId, std::uint32_t>> refusing;
   bool started = false;
+  bool gate_was_closed = false;
 
   WithDisk& open() {
     SEGUE_CHECK(with_disk != nullptr);
@@ -95,6 +97,16 @@ struct QueueHost::Parts {
     return made;
   }
   QueueDurability durability_of(const v1::QueueDefinition& definition) const;
+  // Tells when publishes are taken again or no more; not each reason in between.
+  void log_gate() {
+    if (gate.closed() == gate_was_closed) return;
+    gate_was_closed = gate.closed();
+    if (gate_was_closed) {
+      log.warn("publishes_blocked", {{"reason", gate.reason()}});
+    } else {
+      log.info("publishes_unblocked", {});
+    }
+  }
   void set_time(TimePoint now, std::int64_t wall_ms) {
     clock.now = now;
     clock.wall_ms = wall_ms;
@@ -250,6 +262,7 @@ void QueueHost::on_tick(TimePoint now, std::int64_t wall_ms) {
   parts.set_time(now, wall_ms);
   parts.gate.check_memory();
   parts.gate.check_disk(open.disk.stats(), now);
+  parts.log_gate();
   parts.auto_delete.on_tick();
   open.read_ahead.on_tick();
   open.spiller.on_tick();

@@ -152,10 +152,6 @@ class ConsumeCommand final : public SessionCommand {
     return kExitNothing;
   }
 
-  static int output_failed(Console& console) {
-    return console.output_error() == EPIPE ? kExitOutputClosed : kExitInputOutput;
-  }
-
   std::string queue_;
   std::optional<std::uint64_t> count_;
   std::uint64_t prefetch_ = 500;

@@ -43,7 +43,7 @@ class GetCommand final : public SessionCommand {
     }
     const client::Delivery& delivery = **got;
     console.write(ndjson_ ? ndjson_text(queue_, delivery) : line_text(delivery));
-    if (!console.flush()) return kExitOutputClosed;
+    if (!console.flush()) return output_failed(console);
     if (no_ack_) return kExitOk;
     if (requeue_) {
       delivery.requeue();
