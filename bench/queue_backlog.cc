@@ -88,6 +88,7 @@ class Backlog {
     publish.set_batch(batch.SerializeAsString());
     publish.set_body_bytes(std::uint64_t{kBatch} * bytes_);
     publish.add_targets()->set_queue_id(1);
+    publish.set_resumes(true);
     const std::uint64_t batches = messages_ / kBatch;
     std::uint64_t sent = 0;
     begin();

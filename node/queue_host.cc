@@ -1,5 +1,6 @@
 #include "node/queue_host.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -23,8 +24,14 @@ namespace segue::node {
 
 namespace {
 
-/// So many times checkpoint_wal_bytes may the log be ahead of the checkpoints.
-constexpr std::uint64_t kWalAhead = 4;
+/// What the log is ahead of the checkpoints is in memory after a restart: checkpoints are begun
+/// when it is a quarter of the memory at the latest, and publishes wait when it is three times what
+/// begins one.
+constexpr std::uint64_t kWalAhead = 3;
+
+std::uint64_t checkpoint_wal_bytes(const QueueHost::Options& options) {
+  return std::min(options.checkpoint_wal_bytes, options.memory_limit / 4);
+}
 
 /// What needs the disk, and therefore comes when it is open.
 struct WithDisk {
@@ -36,7 +43,7 @@ struct WithDisk {
         read_ahead(disk, queues, memory, log),
         storer(disk, queues, memory, gate, clock, log),
         spiller(queues, memory, storer, read_ahead, clock),
-        checkpointer({options.checkpoint_wal_bytes, options.checkpoint_interval}, disk, queues,
+        checkpointer({checkpoint_wal_bytes(options), options.checkpoint_interval}, disk, queues,
                      shards, storer, gate, clock, log),
         subscriptions(queues, shards, output, auto_delete),
         settles(queues, shards, subscriptions, output),
@@ -67,7 +74,7 @@ struct QueueHost::Parts {
         output(out),
         log(logger),
         memory(given.memory_limit),
-        gate(memory, given.free_disk_limit, given.checkpoint_wal_bytes * kWalAhead),
+        gate(memory, given.free_disk_limit, checkpoint_wal_bytes(given) * kWalAhead),
         auto_delete(queues, clock, std::move(request_delete)) {}
 
   const Options options;

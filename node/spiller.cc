@@ -8,6 +8,7 @@ namespace segue::node {
 namespace {
 
 constexpr Duration kBetweenTries = std::chrono::milliseconds(5);
+constexpr Duration kForEachQueue = std::chrono::microseconds(1);
 constexpr std::size_t kLargest = 64;
 constexpr std::size_t kSweepAtOnce = 2000;
 
@@ -15,7 +16,8 @@ constexpr std::size_t kSweepAtOnce = 2000;
 
 void Spiller::end_turn() {
   if (!memory_.should_spill() || clock_.now < next_try_) return;
-  next_try_ = clock_.now + kBetweenTries;
+  // Looking at all queues takes its time when there are many.
+  next_try_ = clock_.now + kBetweenTries + kForEachQueue * queues_.in_memory().size();
   relieve();
 }
 
@@ -27,7 +29,7 @@ std::vector<HostedQueue*> Spiller::largest() const {
   const auto larger = [](const HostedQueue* one, const HostedQueue* other) {
     return one->queue.memory_bytes() > other->queue.memory_bytes();
   };
-  const std::size_t wanted = std::min(kLargest, queues.size());
+  const std::size_t wanted = std::min(std::max(kLargest, queues.size() / 8), queues.size());
   std::partial_sort(queues.begin(), queues.begin() + static_cast<std::ptrdiff_t>(wanted),
                     queues.end(), larger);
   queues.resize(wanted);
