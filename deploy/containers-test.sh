@@ -59,7 +59,7 @@ cleanup() {
 trap cleanup EXIT
 
 packages=()
-for pair in podman:podman podman-compose:podman-compose runc:runc debootstrap:debootstrap; do
+for pair in podman:podman podman-compose:podman-compose runc:runc debootstrap:debootstrap iptables:iptables; do
   command -v "${pair%%:*}" >/dev/null || packages+=("${pair##*:}")
 done
 [ -x /usr/lib/podman/netavark ] || packages+=(netavark)

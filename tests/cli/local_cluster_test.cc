@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "cli/cluster_plan.h"
 #include "tests/fakes/process.h"
@@ -43,7 +44,7 @@ class FakeBinaries {
     const auto deadline = std::chrono::steady_clock::now() + seconds(10);
     while (std::chrono::steady_clock::now() < deadline) {
       if (log(id).find(text) != std::string::npos) return true;
-      ::usleep(5'000);
+      std::this_thread::yield();
     }
     return false;
   }
@@ -66,7 +67,7 @@ std::optional<LocalCluster::Event> wait_for(LocalCluster& cluster, LocalCluster:
     for (const LocalCluster::Event& event : cluster.poll(clock.now())) {
       if (event.kind == kind) return event;
     }
-    ::usleep(5'000);
+    std::this_thread::yield();
   }
   return std::nullopt;
 }

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <map>
+#include <mutex>
 #include <thread>
 
 #include "tests/fakes/test_cluster.h"
@@ -171,6 +173,7 @@ TEST_F(ClientAndCluster, NothingIsLostOrDoubledWhenRoutersAndNodesDie) {
   });
   // Each queue's messages in the order in which they first came.
   std::mutex mutex;
+  std::condition_variable arrived;
   std::map<std::string, std::vector<int>> seen;
   std::map<std::string, std::vector<int>> again;
   std::size_t count = 0;
@@ -188,6 +191,7 @@ TEST_F(ClientAndCluster, NothingIsLostOrDoubledWhenRoutersAndNodesDie) {
           ++count;
         }
       }
+      arrived.notify_all();
       delivery.ack();
     });
     ASSERT_TRUE(consumer) << consumer.error().to_string();
@@ -200,7 +204,9 @@ TEST_F(ClientAndCluster, NothingIsLostOrDoubledWhenRoutersAndNodesDie) {
   const auto wait_for = [&](std::size_t messages) {
     const auto deadline = std::chrono::steady_clock::now() + kLong;
     while (seen_count() < messages && std::chrono::steady_clock::now() < deadline) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      std::unique_lock lock(mutex);
+      arrived.wait_for(lock, std::chrono::milliseconds(100), [&] { return count >= messages; });
+      lock.unlock();
       cluster_->check();
     }
     EXPECT_GE(seen_count(), messages) << cluster_->logs();
