@@ -13,8 +13,8 @@ void QueueGets::on_get(PeerId peer, std::uint64_t request_id, HostedQueue& hoste
     v1::QueueReply reply;
     reply.set_request_id(request_id);
     *reply.mutable_error() = status_error(Code::kNotAllowed, "",
-                                        "get: number " + std::to_string(get.consumer()) +
-                                            " is a consumer's, it cannot stand for gets");
+                                          "get: number " + std::to_string(get.consumer()) +
+                                              " is a consumer's, it cannot stand for gets");
     return output_.queue_reply(peer, std::move(reply), {});
   }
   hosted.make_readers().gets.push_back({peer, request_id, get.consumer(), get.no_ack()});
@@ -69,7 +69,7 @@ void QueueGets::end_gets_of(HostedQueue& hosted) {
     v1::QueueReply reply;
     reply.set_request_id(get.request_id);
     *reply.mutable_error() = status_error(Code::kNotFound, hosted.queue.display_name(),
-                                        "queue " + hosted.queue.display_name() + " was deleted");
+                                          "queue " + hosted.queue.display_name() + " was deleted");
     output_.queue_reply(get.peer, std::move(reply), {});
   }
 }

@@ -182,8 +182,7 @@ void ShardTable::on_confirm(Node& node, const v1::ShardConfirm& confirm) {
   pump(*line.peer);
 }
 
-void ShardTable::on_refusal(Line& line, Pending::iterator found,
-                            const v1::ShardConfirm& confirm) {
+void ShardTable::on_refusal(Line& line, Pending::iterator found, const v1::ShardConfirm& confirm) {
   const v1::Error& error = confirm.error();
   const bool passing = is_passing(error);
   if (passing) hold(line, error);
