@@ -5,6 +5,7 @@
 
 #include "common/bytes.h"
 #include "common/checksum.h"
+#include "storage/segment_format.h"
 
 namespace segue::storage {
 
@@ -73,6 +74,20 @@ std::optional<CheckpointQueue> take_queue(ListReader& list) {
     queue.segments.push_back(*segment);
   }
   return queue;
+}
+
+/// Whether what was read can have been written: recovery makes paths and sizes of it.
+bool is_sound(const CheckpointQueue& queue) {
+  if (queue.directory.find('/') != std::string::npos) return false;
+  if (queue_of_directory_name(queue.directory) != queue.id) return false;
+  std::optional<Sequence> before;
+  for (const CheckpointSegment& segment : queue.segments) {
+    const std::uint64_t least = SegmentHeader::kSize + (segment.sealed ? SegmentFooter::kSize : 0);
+    if (segment.first > segment.last || segment.data_bytes < least) return false;
+    if (before && segment.first <= *before) return false;
+    before = segment.last;
+  }
+  return true;
 }
 
 void append_queue(std::string& list, const CheckpointQueue& queue) {
@@ -147,6 +162,10 @@ Result<Checkpoint> Checkpoint::decode(std::string_view file) {
   while (!list.at_end()) {
     auto queue = take_queue(list);
     if (!queue) return corrupt(list.offset(), "the list of segments is cut short");
+    if (!is_sound(*queue)) {
+      return corrupt(list.offset(), "the entry of queue " + std::to_string(queue->id.value) +
+                                        " contradicts itself; it ends");
+    }
     checkpoint.queues.push_back(std::move(*queue));
   }
   return checkpoint;

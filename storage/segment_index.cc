@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <string>
 
@@ -26,6 +27,11 @@ Result<std::string> read_bytes(File& file, std::uint64_t offset, std::size_t siz
   if (!read.is_ok()) return read.status();
   bytes.resize(*read);
   return bytes;
+}
+
+/// Where a record ends at the earliest: its header's length is not in the index.
+std::uint64_t end_of(const IndexEntry& entry) {
+  return std::uint64_t{entry.data_offset} + MessageRecord::kSize + entry.body_bytes;
 }
 
 Status write_bytes(File& file, std::uint64_t offset, std::string_view bytes) {
@@ -77,8 +83,7 @@ Status scan_index(File& index, QueueId queue, Sequence segment, std::uint32_t co
     if (!entries.is_ok()) return entries.status();
     for (std::uint32_t i = 0; i < entries->size(); ++i) {
       const IndexEntry& entry = (*entries)[i];
-      const std::uint64_t end =
-          std::uint64_t{entry.data_offset} + MessageRecord::kSize + entry.body_bytes;
+      const std::uint64_t end = end_of(entry);
       if (entry.sequence_offset < next_sequence || entry.data_offset < next_place ||
           end > records_end) {
         return damaged(index, IndexEntry::place(first + i), "an entry is out of order");
@@ -186,21 +191,39 @@ Result<std::uint64_t> next_record(SegmentScanner& scanner, QueueId queue, std::u
   return scanner.end();
 }
 
-}  // namespace
+/// Entries of damaged records that the old index still knows: they keep their place, and are
+/// reported when they are read. Only those that fit in between.
+void add_damaged(std::map<std::uint32_t, IndexEntry>& found, const OldIndex& old,
+                 std::uint64_t records_end) {
+  for (const auto& [sequence, entry] : old.good()) {
+    const auto next = found.lower_bound(sequence);
+    if (next != found.end() && next->first == sequence) continue;
+    const std::uint64_t room_begin =
+        next == found.begin() ? SegmentHeader::kSize : end_of(std::prev(next)->second);
+    const std::uint64_t room_end = next == found.end() ? records_end : next->second.data_offset;
+    if (entry.data_offset >= room_begin && end_of(entry) <= room_end)
+      found.emplace(sequence, entry);
+  }
+}
 
-Result<RebuiltIndex> rebuild_index(File& data, File& index, QueueId queue, Sequence segment,
-                                   std::uint64_t records_end) {
-  auto old = OldIndex::read(index, segment);
-  if (!old.is_ok()) return old.status();
-  RebuiltIndex rebuilt;
-  std::map<std::uint32_t, IndexEntry> found;  // by sequence offset
+/// The records that can be found in the data, in order, by sequence offset.
+Result<std::map<std::uint32_t, IndexEntry>> find_records(File& data, QueueId queue,
+                                                         Sequence segment,
+                                                         std::uint64_t records_end,
+                                                         std::uint32_t& damaged_records) {
+  std::map<std::uint32_t, IndexEntry> found;
   SegmentScanner scanner(data, records_end);
+  std::uint64_t least = segment.value;
   for (std::uint64_t offset = SegmentHeader::kSize; offset < records_end;) {
     auto bytes = scanner.bytes(offset, MessageRecord::kSize);
     if (!bytes.is_ok()) return bytes.status();
     const auto record = MessageRecord::decode(*bytes, queue);
-    if (!record || record->sequence < segment || offset + record->record_bytes() > records_end) {
-      ++rebuilt.damaged_records;
+    const bool fits =
+        record && record->sequence.value >= least &&
+        record->sequence.value - segment.value <= std::numeric_limits<std::uint32_t>::max() &&
+        offset + record->record_bytes() <= records_end;
+    if (!fits) {
+      ++damaged_records;
       auto next = next_record(scanner, queue, offset + 1);
       if (!next.is_ok()) return next.status();
       offset = *next;
@@ -212,18 +235,23 @@ Result<RebuiltIndex> rebuild_index(File& data, File& index, QueueId queue, Seque
     entry.body_bytes = record->body_bytes;
     found.emplace(entry.sequence_offset, entry);
     offset += record->record_bytes();
+    least = record->sequence.value + 1;
   }
-  // Of damaged records the old index may still know; they keep their place, and are reported when
-  // read.
-  if (rebuilt.damaged_records > 0) {
-    for (const auto& [sequence, entry] : old->good()) {
-      const std::uint64_t end =
-          std::uint64_t{entry.data_offset} + MessageRecord::kSize + entry.body_bytes;
-      if (end <= records_end) found.emplace(sequence, entry);
-    }
-  }
-  rebuilt.entries.reserve(found.size());
-  for (auto& [sequence, entry] : found) {
+  return found;
+}
+
+}  // namespace
+
+Result<RebuiltIndex> rebuild_index(File& data, File& index, QueueId queue, Sequence segment,
+                                   std::uint64_t records_end) {
+  auto old = OldIndex::read(index, segment);
+  if (!old.is_ok()) return old.status();
+  RebuiltIndex rebuilt;
+  auto found = find_records(data, queue, segment, records_end, rebuilt.damaged_records);
+  if (!found.is_ok()) return found.status();
+  if (rebuilt.damaged_records > 0) add_damaged(*found, *old, records_end);
+  rebuilt.entries.reserve(found->size());
+  for (auto& [sequence, entry] : *found) {
     entry.flags = old->flags_of(entry, static_cast<std::uint32_t>(rebuilt.entries.size()));
     rebuilt.entries.push_back(entry);
   }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "tests/fakes/faulty_file_system.h"
 
 namespace segue::storage {
@@ -48,6 +50,20 @@ TEST(CheckpointFile, DetectsEveryCut) {
     EXPECT_EQ(Checkpoint::decode(file.substr(0, size)).status().code(), Code::kCorruption) << size;
   }
   EXPECT_EQ(Checkpoint::decode(file + "x").status().code(), Code::kCorruption);
+}
+
+TEST(CheckpointFile, RefusesWhatItWouldNotWrite) {
+  const auto refused = [](const std::function<void(CheckpointQueue&)>& change) {
+    Checkpoint checkpoint = example();
+    change(checkpoint.queues[0]);
+    return Checkpoint::decode(file_of(checkpoint)).status().code() == Code::kCorruption;
+  };
+  EXPECT_FALSE(refused([](CheckpointQueue&) {}));
+  EXPECT_TRUE(refused([](CheckpointQueue& queue) { queue.directory = "../x-7"; }));
+  EXPECT_TRUE(refused([](CheckpointQueue& queue) { queue.directory = "a-8"; }));
+  EXPECT_TRUE(refused([](CheckpointQueue& queue) { queue.segments[0].data_bytes = 100; }));
+  EXPECT_TRUE(refused([](CheckpointQueue& queue) { queue.segments[1].first = Sequence{20}; }));
+  EXPECT_TRUE(refused([](CheckpointQueue& queue) { queue.segments[1].last = Sequence{24}; }));
 }
 
 TEST(CheckpointFile, IsReplacedWholly) {
