@@ -72,7 +72,7 @@ std::string fish_condition(const std::string& path) {
 constexpr const char* kBashHead =
     R"(# Completion of `segue` for bash. Load it with:  source <(segue completion bash)
 _segue() {
-  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
+  local current=${COMP_WORDS[COMP_CWORD]}
   local first=${COMP_WORDS[1]:-} second=${COMP_WORDS[2]:-}
   COMPREPLY=()
 )";
@@ -132,7 +132,10 @@ std::string bash_completion(const std::vector<CommandEntry>& table) {
     }
   }
   if (!values.empty()) {
-    out += "  case \"$first $second $previous\" in\n" + values + "  esac\n";
+    out +=
+        "  local previous=${COMP_WORDS[COMP_CWORD-1]}\n"
+        "  case \"$first $second $previous\" in\n" +
+        values + "  esac\n";
   }
   out += "  local words=''\n  case \"$first $second\" in\n" + options + "  esac\n";
   return out + kBashTail;

@@ -30,8 +30,9 @@ constexpr const char* kDescription =
     "\n"
     "--ndjson takes one JSON object on each line, as `segue consume --ndjson` writes them:\n"
     "  {\"body\": \"text\", \"routing_key\": \"a.b\", \"properties\": {\"headers\": {\"n\": 1}}}\n"
-    "with body_base64 instead of body for other bytes. Its exchange, routing_key and mandatory go\n"
-    "before the options.\n"
+    "with body_base64 instead of body for other bytes. --queue, --exchange and --routing-key go "
+    "before\n"
+    "what the line says.\n"
     "\n"
     "Examples:\n"
     "  segue publish --queue orders --body 'hello'\n"
@@ -57,6 +58,8 @@ class PublishCommand final : public SessionCommand {
       return Status(Code::kInvalidConfig, "say where to: --queue Q, or --exchange E");
     }
     if (queue_) header_.routing_key = *queue_;
+    if (queue_ || options.given("exchange")) exchange_override_ = header_.exchange;
+    if (queue_ || options.given("routing-key")) key_override_ = header_.routing_key;
     return Status::ok();
   }
 
@@ -160,6 +163,8 @@ class PublishCommand final : public SessionCommand {
                      printable(message.status().message()));
         return kExitUsage;
       }
+      if (exchange_override_) message->header.exchange = *exchange_override_;
+      if (key_override_) message->header.routing_key = *key_override_;
       status = feed.publish(std::move(*message));
     } else if (line.ended) {
       status = feed.publish(header, line.text);
@@ -227,6 +232,8 @@ class PublishCommand final : public SessionCommand {
   std::optional<std::string> queue_;
   std::optional<std::string> body_;
   client::MessageHeader header_;
+  std::optional<std::string> exchange_override_;  // of what a line of JSON says
+  std::optional<std::string> key_override_;
   bool lines_ = false;
   bool ndjson_ = false;
   bool confirm_ = false;
