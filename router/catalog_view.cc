@@ -104,12 +104,12 @@ std::shared_ptr<const Route> CatalogView::compute(std::string_view vhost, std::s
   auto route = std::make_shared<Route>();
   const v1::ExchangeDefinition* definition = state_.find_exchange(vhost, exchange);
   if (definition == nullptr) {
-    route->status = Status(Code::kNotFound, "no exchange " + quoted(exchange));
+    route->status = Status(Code::kNotFound, "no exchange " + in_quotes(exchange));
     return route;
   }
   if (definition->internal()) {
     route->status =
-        Status(Code::kAccessRefused, "exchange " + quoted(exchange) +
+        Status(Code::kAccessRefused, "exchange " + in_quotes(exchange) +
                                          " is internal: it takes messages from exchanges only");
     return route;
   }

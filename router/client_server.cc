@@ -142,7 +142,7 @@ Status ClientServer::check_hello(const v1::LinkHeader& link, const v1::Hello& he
   }
   if (!hello.vhost().empty() && hello.vhost() != kOnlyVhost) {
     return Status(Code::kNotFound,
-                  "no virtual host " + quoted(hello.vhost()) + "; there is only '/'");
+                  "no virtual host " + in_quotes(hello.vhost()) + "; there is only '/'");
   }
   return Status::ok();
 }

@@ -67,7 +67,7 @@ void DeliveryPath::consume(Session& session, const v1::Consume& consume,
   if (node == nullptr) {
     const v1::Error error =
         make_error(Code::kShardUnavailable, queue.name(),
-                   "node " + quoted(node_id) + " is not in this router's configuration");
+                   "node " + in_quotes(node_id) + " is not in this router's configuration");
     return then(&error);
   }
   auto consumer = std::make_unique<Consumer>();

@@ -19,7 +19,7 @@ v1::Error make_error(Code code, std::string_view entity, std::string text) {
   return error;
 }
 
-std::string quoted(std::string_view name) {
+std::string in_quotes(std::string_view name) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text = "'";
   std::string_view rest = name;

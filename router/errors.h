@@ -12,6 +12,6 @@ namespace segue::router {
 v1::Error make_error(Code code, std::string_view entity, std::string text);
 
 /// A name from outside in quotes for a message: at most 80 bytes of it, control characters escaped.
-std::string quoted(std::string_view name);
+std::string in_quotes(std::string_view name);
 
 }  // namespace segue::router

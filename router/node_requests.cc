@@ -18,7 +18,7 @@ std::uint64_t NodeRequests::send(Node* node, const std::string& node_id, v1::Que
                                  CatalogIndex needs, Options options, Then then) {
   if (node == nullptr) {
     fail(0, then, Code::kShardUnavailable,
-         "node " + quoted(node_id) + " is not in this router's configuration");
+         "node " + in_quotes(node_id) + " is not in this router's configuration");
     return 0;
   }
   if (!node->up && !options.wait_for_node) {

@@ -217,8 +217,8 @@ void PublishPath::send_return(Incoming& incoming, std::uint32_t message) {
   parse_header(incoming.batch->header(message), *returned.mutable_header());
   *returned.mutable_error() =
       make_error(Code::kNoRoute, returned.header().exchange(),
-                 "no queue is bound to exchange " + quoted(returned.header().exchange()) +
-                     " for routing key " + quoted(returned.header().routing_key()));
+                 "no queue is bound to exchange " + in_quotes(returned.header().exchange()) +
+                     " for routing key " + in_quotes(returned.header().routing_key()));
   incoming.session.send(frame, {incoming.batch->body_run(message, 1)}, true);
 }
 

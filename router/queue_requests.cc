@@ -36,7 +36,7 @@ void QueueRequestsPath::status(const RequestContext& context, const v1::QueueSta
       lookup_.catalog().state().find_queue(context.vhost(), request.name());
   if (queue == nullptr) {
     return context.fail(
-        make_error(Code::kNotFound, request.name(), "no queue " + quoted(request.name())));
+        make_error(Code::kNotFound, request.name(), "no queue " + in_quotes(request.name())));
   }
   v1::QueueRequest question;
   question.set_queue_id(queue->id());

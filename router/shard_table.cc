@@ -49,7 +49,7 @@ ShardTable::Line& ShardTable::line_of(ShardId shard, const std::string& node_id)
 
 std::string ShardTable::unavailable_reason(const Line& line) const {
   if (line.peer == nullptr) {
-    return "node " + quoted(line.node_id) + " is not in this router's configuration";
+    return "node " + in_quotes(line.node_id) + " is not in this router's configuration";
   }
   const Node& node = *line.peer->node;
   if (!node.up) return "node " + node.id + " is not reachable: " + node.down_reason;
