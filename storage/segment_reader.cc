@@ -136,7 +136,7 @@ void SegmentReader::add_batch(const std::vector<Found>& found, ReadMessages& to)
   std::size_t body_bytes = 0;
   for (const Found& message : found) body_bytes += message.body.size();
   // Bodies are moved together, once, so that they go out as one piece.
-  auto bodies = std::make_shared_for_overwrite<char[]>(body_bytes);
+  std::shared_ptr<char[]> bodies = bodies_.take(body_bytes);
   v1::RawMessageBatch raw;
   raw.mutable_sizes()->Reserve(static_cast<int>(found.size()));
   raw.mutable_header_index()->Reserve(static_cast<int>(found.size()));

@@ -7,6 +7,7 @@
 
 #include "common/message_batch.h"
 #include "common/status.h"
+#include "storage/segment_body_pool.h"
 #include "storage/segment_buffer.h"
 #include "storage/segment_context.h"
 #include "storage/segment_files.h"
@@ -52,11 +53,12 @@ class SegmentReader {
   Status read_piece(QueueFiles& queue, File& data, std::span<const Wanted> wanted,
                     ReadMessages& to);
   std::optional<Found> check(QueueId queue, const Wanted& wanted, std::string_view bytes) const;
-  static void add_batch(const std::vector<Found>& found, ReadMessages& to);
+  void add_batch(const std::vector<Found>& found, ReadMessages& to);
 
   SegmentContext& context_;
   SegmentFiles& files_;
   SegmentBuffer piece_;
+  SegmentBodyPool bodies_;
 };
 
 }  // namespace segue::storage
