@@ -185,6 +185,8 @@ Queue::Next Queue::next_fresh(std::uint32_t max_count) {
     lose(ready_);
     return {};
   }
+  // Over settled ones: the mark is reserved from here on, however far it was before them.
+  cursor_ = run->first;
   run->count = std::min(run->count, max_count);
   if (durable() && run->last() > mark_) {
     if (run->first > mark_) return {Wait::kMark, {}};

@@ -569,6 +569,47 @@ TEST_F(Semantics, S20_NothingIsDeliveredBeforeItsMarkIsDurable) {
 
 // ---- 22: deletion
 
+// The mark stands far beyond the oldest message that is looked for, and everything up to it is
+// settled: what follows needs a new one all the same.
+TEST_F(Semantics, S20_ABacklogBehindManySettledOnesIsDeliveredAfterARestart) {
+  declare(1);
+  subscribe(7, 1);
+  publish(numbered(6000), {1});
+  settle_down();
+  settle(7, 1, 6000);
+  settle_down();
+  unsubscribe(7, false);
+  publish({"a", "b"}, {1});
+  settle_down();
+  open();
+  subscribe(8, 1);
+  settle_down();
+  EXPECT_EQ(take(8),
+            (std::vector<SeenMessage>{{"a", false, 0, 1, "key"}, {"b", false, 0, 2, "key"}}));
+  EXPECT_EQ(status(1).ready(), 0u);
+}
+
+TEST_F(Semantics, S20_SoIsOneBehindAHoleOfSettledOnes) {
+  declare(1);
+  subscribe(7, 1);
+  publish(numbered(6000), {1});
+  settle_down();
+  settle(7, 2, 6000);
+  settle_down();
+  unsubscribe(7, false);
+  publish({"a"}, {1});
+  settle_down();
+  open();
+  const auto first = get(9, 1);
+  ASSERT_EQ(first.messages.size(), 1u);
+  EXPECT_EQ(first.messages[0].body, "m1");
+  EXPECT_TRUE(first.messages[0].redelivered);
+  const auto second = get(9, 1);
+  ASSERT_EQ(second.messages.size(), 1u);
+  EXPECT_EQ(second.messages[0].body, "a");
+  EXPECT_FALSE(second.messages[0].redelivered);
+}
+
 TEST_F(Semantics, S22_ConsumersAreToldWhenTheQueueIsDeleted) {
   declare(1);
   publish(numbered(3), {1});
