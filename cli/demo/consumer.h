@@ -27,6 +27,8 @@ class QueueConsumer {
 
   /// Ends the thread; acks what it took, and gives the rest back.
   void stop();
+  /// Deliveries that arrived and were not taken yet.
+  std::size_t buffered() const { return consumer_.buffered(); }
   /// From the first to the last delivery; after stop().
   Duration active() const { return last_ - first_; }
 

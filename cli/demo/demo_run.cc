@@ -356,6 +356,7 @@ bool DemoRun::wait_until(const std::string& waiting_for, const std::function<boo
     }
     if (!deaths.empty()) return give_up(kExitRefused, "a process died by itself");
     if (clock_.now() - start_ >= options_.deadline) {
+      tell_queues();
       return give_up(kExitTimeout, "not done within " + in_seconds(options_.deadline) +
                                        ", waiting for " + waiting_for + " with " +
                                        grouped(confirmed()) + " of " + grouped(plan_.total()) +
@@ -365,6 +366,21 @@ bool DemoRun::wait_until(const std::string& waiting_for, const std::function<boo
     console_.wait_readable(-1, static_cast<int>(kLook.count()));
   }
   return true;
+}
+
+void DemoRun::tell_queues() {
+  if (!connection_) return;
+  connection_->admin().set_timeout(seconds(2));
+  for (std::size_t i = 0; i < consumers_.size(); ++i) {
+    const std::string& name = queues_[i].plan.name;
+    const auto status = connection_->admin().queue_status(name);
+    say("queue " + name + ": " +
+        (status ? grouped(status->ready) + " ready, " + grouped(status->unacked) + " unacked, " +
+                      grouped(status->consumers) + " consumers, " +
+                      grouped(status->delivered_total) + " delivered"
+                : status.error().to_string()) +
+        "; " + grouped(consumers_[i]->buffered()) + " arrived and not taken yet");
+  }
 }
 
 bool DemoRun::give_up(int exit_code, const std::string& why) {

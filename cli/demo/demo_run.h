@@ -66,6 +66,8 @@ class DemoRun {
   // Waits until `done`; false when the run is interrupted, out of time, or a process died.
   bool wait_until(const std::string& waiting_for, const std::function<bool()>& done);
   bool give_up(int exit_code, const std::string& why);
+  // What the queues are waiting for, when the time is up.
+  void tell_queues();
   bool fail(Check check, const std::string& what);
   void say(const std::string& line);
 
