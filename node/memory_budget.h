@@ -32,7 +32,7 @@ class MemoryBudget {
     return used() > aim ? used() - aim : 0;
   }
   bool above_block_mark() const { return used() > limit_ / 100 * 70; }
-  bool below_unblock_mark() const { return used() < limit_ / 100 * 60; }
+  bool below_unblock_mark() const { return used() < limit_ / 100 * 66; }
 
  private:
   using Counter = std::shared_ptr<std::atomic<std::uint64_t>>;

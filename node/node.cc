@@ -13,6 +13,10 @@ namespace {
 // A frame of a peer has the messages of several publishes; a snapshot of the catalog is larger yet.
 constexpr std::int64_t kMostFrameBytes = 256ll << 20;
 
+// The log's files that a checkpoint sets free are kept for the next: to fill new ones costs as much
+// of the disk as to log into them.
+constexpr std::uint64_t kSpareCheckpoints = 2;
+
 QueueHost::Options queue_options(const ClusterConfig& config, const NodeConfig& self) {
   QueueHost::Options options;
   options.memory_limit = self.memory_limit;
@@ -92,6 +96,8 @@ Status Node::open_disk() {
   options.wal_file_bytes = config.storage.wal_file_bytes;
   options.segment_bytes = config.storage.segment_bytes;
   options.wal_reserve_bytes = config.storage.wal_reserve_bytes;
+  options.wal_spare_bytes =
+      kSpareCheckpoints * queue_options(config, self_).checkpoint_after_bytes();
   options.sync_interval_ms = static_cast<std::uint32_t>(config.durability.interval.count());
   options.direct_io = config.storage.direct_io;
   options.queue_name = [this](QueueId queue) {

@@ -30,7 +30,7 @@ void PublishGate::check_disk(const storage::DiskStats& stats, TimePoint now) {
   // Margins keep the gate from swinging at the limits.
   const bool was_open = disk_reason_.empty();
   const std::uint64_t enough = free_disk_limit_ + (was_open ? 0 : free_disk_limit_ / 8);
-  const std::uint64_t wal_enough = wal_limit_ - (was_open ? 0 : wal_limit_ / 4);
+  const std::uint64_t wal_enough = wal_limit_ - (was_open ? 0 : wal_limit_ / 16);
   if (stats.free_bytes < enough) {
     out_of_space_ = true;
     disk_reason_ = "disk: less than free_disk_limit (" + mebibytes(free_disk_limit_) +

@@ -27,7 +27,7 @@ class PublishGate {
 
   /// Cheap: before each publish.
   void check_memory();
-  /// With each tick.
+  /// With each tick, and in every turn while closed.
   void check_disk(const storage::DiskStats& stats, TimePoint now);
   /// A write found no space. Tried again after a second.
   void no_space(const std::string& what, TimePoint now);

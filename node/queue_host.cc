@@ -24,14 +24,8 @@ namespace segue::node {
 
 namespace {
 
-/// What the log is ahead of the checkpoints is in memory after a restart: checkpoints are begun
-/// when it is a quarter of the memory at the latest, and publishes wait when it is three times what
-/// begins one.
+/// Publishes wait when the log is so many times ahead of what begins a checkpoint.
 constexpr std::uint64_t kWalAhead = 3;
-
-std::uint64_t checkpoint_wal_bytes(const QueueHost::Options& options) {
-  return std::min(options.checkpoint_wal_bytes, options.memory_limit / 4);
-}
 
 /// What needs the disk, and therefore comes when it is open.
 struct WithDisk {
@@ -43,7 +37,7 @@ struct WithDisk {
         read_ahead(disk, queues, memory, log),
         storer(disk, queues, memory, gate, clock, log),
         spiller(queues, memory, storer, read_ahead, clock),
-        checkpointer({checkpoint_wal_bytes(options), options.checkpoint_interval}, disk, queues,
+        checkpointer({options.checkpoint_after_bytes(), options.checkpoint_interval}, disk, queues,
                      shards, storer, gate, clock, log),
         subscriptions(queues, shards, output, auto_delete),
         settles(queues, shards, subscriptions, output),
@@ -74,7 +68,7 @@ struct QueueHost::Parts {
         output(out),
         log(logger),
         memory(given.memory_limit),
-        gate(memory, given.free_disk_limit, checkpoint_wal_bytes(given) * kWalAhead),
+        gate(memory, given.free_disk_limit, given.checkpoint_after_bytes() * kWalAhead),
         auto_delete(queues, clock, std::move(request_delete)) {}
 
   const Options options;
@@ -285,6 +279,11 @@ void QueueHost::end_turn(TimePoint now, std::int64_t wall_ms) {
   open.spiller.end_turn();
   open.checkpointer.step();
   open.storer.step();
+  if (parts_->gate.closed()) {
+    // Opened as soon as it may be: publishers wait.
+    parts_->gate.check_memory();
+    parts_->gate.check_disk(open.disk.stats(), now);
+  }
 }
 
 bool QueueHost::wants_turn() const {
@@ -294,6 +293,10 @@ bool QueueHost::wants_turn() const {
 
 void QueueHost::begin_shutdown(std::function<void()> done) {
   parts_->open().checkpointer.begin_shutdown(std::move(done));
+}
+
+bool QueueHost::blocked() const {
+  return parts_->gate.closed();
 }
 
 v1::NodeState QueueHost::state() const {

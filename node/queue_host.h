@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,6 +30,12 @@ class QueueHost {
     Duration checkpoint_interval = std::chrono::minutes(5);
     bool durability_sync = true;  // the cluster's; a queue's argument x-durability goes before
     std::uint32_t durability_interval_ms = 0;
+
+    /// What begins a checkpoint: what the log is ahead is in memory after a restart, so it is a
+    /// quarter of the memory at most.
+    std::uint64_t checkpoint_after_bytes() const {
+      return std::min(checkpoint_wal_bytes, memory_limit / 4);
+    }
   };
   /// Asks the catalog to delete an auto-delete queue whose last consumer has gone. Called again
   /// until the queue is removed.
@@ -82,6 +89,8 @@ class QueueHost {
   /// has everything). The loop goes on turning until then.
   void begin_shutdown(std::function<void()> done);
 
+  /// Whether publishes are refused for now.
+  bool blocked() const;
   /// Counts, memory and why publishes are refused, for NodeState.
   v1::NodeState state() const;
 

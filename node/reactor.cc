@@ -39,6 +39,7 @@ bool Reactor::turn() {
 
   parts_.catalog.propose();
   parts_.queues.end_turn(now_, parts_.clock.wall_ms());
+  if (parts_.queues.blocked() != told_blocked_) tell_state();
   parts_.disk.flush();
 
   // A lone group may be durable already.
@@ -65,13 +66,18 @@ void Reactor::tick() {
   next_tick_ = now_ + kTick;
   parts_.queues.on_tick(now_, parts_.clock.wall_ms());
   parts_.catalog.on_tick(now_);
+  memory_.on_tick(now_, tell_state());
+  // Under load the loop never sleeps, so signals are looked for here too.
+  on_signal();
+}
+
+std::uint64_t Reactor::tell_state() {
   v1::NodeState state = parts_.queues.state();
   state.set_uptime_ms(static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(now_ - started_).count()));
-  memory_.on_tick(now_, state.memory_bytes());
+  told_blocked_ = parts_.queues.blocked();
   parts_.links.set_state(state, now_);
-  // Under load the loop never sleeps, so signals are looked for here too.
-  on_signal();
+  return state.memory_bytes();
 }
 
 void Reactor::sleep() {

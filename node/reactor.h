@@ -42,6 +42,8 @@ class Reactor {
   bool turn();
   bool take_commits();
   void tick();
+  /// To all peers that want it. Returns the bytes of memory that messages take.
+  std::uint64_t tell_state();
   void sleep();
   void on_signal();
   bool is_finished() const;
@@ -52,6 +54,7 @@ class Reactor {
   TimePoint now_;
   TimePoint started_;
   TimePoint next_tick_{};
+  bool told_blocked_ = false;
   bool draining_ = false;
   bool checkpointed_ = false;
   bool hurry_ = false;

@@ -131,6 +131,7 @@ struct DiskOptions {
   std::uint64_t wal_file_bytes = 64ull << 20;
   std::uint64_t segment_bytes = 64ull << 20;
   std::uint64_t wal_reserve_bytes = 64ull << 20;  // kept for records that drain
+  std::uint64_t wal_spare_bytes = 128ull << 20;   // of files kept to be used again
   std::uint32_t sync_interval_ms = 0;  // how long records without `sync` may stay unsynced; 0: 1000
   bool direct_io = true;               // O_DIRECT for the WAL where the file system takes it
   /// A queue's name, for the name of its directory that people read; asked on the reactor's thread

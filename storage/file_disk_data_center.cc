@@ -90,6 +90,8 @@ Result<OpenedDisk> FileDiskDataCenter::recover(std::unique_ptr<FileDiskDataCente
   wal.node_hash = wal_node_hash(options_.cluster, options_.node_id);
   wal.file_bytes = options_.wal_file_bytes;
   wal.reserve_bytes = options_.wal_reserve_bytes;
+  wal.spare_files = static_cast<std::uint32_t>(
+      (options_.wal_spare_bytes + options_.wal_file_bytes - 1) / options_.wal_file_bytes);
   if (options_.sync_interval_ms > 0) {
     wal.sync_interval = std::chrono::milliseconds(options_.sync_interval_ms);
   }
