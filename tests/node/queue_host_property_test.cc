@@ -1,6 +1,7 @@
 // Random work on a host over a disk that finishes things when it is told to, crashes and
 // checkpoints included, against what a user was promised.
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <utility>
@@ -10,6 +11,12 @@
 
 namespace segue::node {
 namespace {
+
+/// How many times more work than usual.
+std::uint64_t effort() {
+  const char* const text = std::getenv("SEGUE_TEST_EFFORT");
+  return text == nullptr ? 1 : std::max<std::uint64_t>(1, std::strtoull(text, nullptr, 10));
+}
 
 class QueueHostProperty : public QueueHostTest {
  protected:
@@ -86,7 +93,8 @@ class QueueHostProperty : public QueueHostTest {
     Batch batch;
     batch.queue = 1 + pick(kQueues);
     batch.first_seq = next_seq_;
-    const std::uint64_t count = 1 + pick(8);
+    // Now and then more than a step of the delivery marks (10,000).
+    const std::uint64_t count = !large_ && pick(60) == 0 ? 1 + pick(12'000) : 1 + pick(8);
     for (std::uint64_t i = 0; i < count; ++i) batch.bodies.push_back(new_body(batch.queue));
     next_seq_ += count;
     send(batch);
@@ -175,7 +183,7 @@ class QueueHostProperty : public QueueHostTest {
     if (consumer.out.empty()) return;
     auto first = std::next(consumer.out.begin(), static_cast<long>(pick(consumer.out.size())));
     const std::uint64_t low = first->first;
-    const std::uint64_t high = low + pick(4);
+    const std::uint64_t high = low + (pick(4) == 0 ? pick(12'000) : pick(4));
     const auto outcome = static_cast<v1::Outcome>(1 + pick(3));
     const std::uint64_t confirm = pick(2) == 0 ? ++last_confirm_ : 0;
     settle(at->first.second, low, high, outcome, confirm, PeerId{at->first.first});
@@ -409,7 +417,7 @@ class QueueHostProperty : public QueueHostTest {
 };
 
 TEST_F(QueueHostProperty, KeepsItsPromisesThroughCrashesAndCheckpoints) {
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 150 * effort(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     start(seed);
     for (int i = 0; i < 400 && !HasFatalFailure(); ++i) {
