@@ -7,6 +7,7 @@
 #include <fstream>
 #include <thread>
 
+#include "bench/matrix/budgets.h"
 #include "bench/matrix/measurement.h"
 #include "bench/matrix/runner.h"
 #include "cli/local_cluster.h"
@@ -17,6 +18,8 @@ namespace {
 
 constexpr const char* kBegin = "<!-- figures: begin -->\n";
 constexpr const char* kEnd = "<!-- figures: end -->\n";
+constexpr std::uint64_t kQueues = 100'000;
+constexpr std::uint64_t kBacklog = 10'000'000;
 
 struct Settings {
   std::uint64_t runs = 5;
@@ -25,6 +28,8 @@ struct Settings {
   std::string directory = ".";
   std::string results;
   std::string title;
+  std::string budget;
+  std::uint64_t count = 0;
   bool list = false;
   bool help = false;
 };
@@ -38,6 +43,13 @@ void declare(cli::OptionTable& options, Settings& settings) {
   options.text(settings.results,
                {"results", 0, "FILE", "put the tables between the marks in this file"});
   options.text(settings.title, {"title", 0, "TEXT", "a line above the tables"});
+  options.choice(settings.budget,
+                 {"budget", 0, "queues|backlog",
+                  "instead of the matrix: 100,000 queues on one node, or 10 million messages of 1 "
+                  "KiB in one queue (11 GiB of disk); memory, kill -9, recovery"},
+                 {"queues", "backlog"});
+  options.number(settings.count, {"count", 'n', "N", "with --budget: another number of them"}, 1,
+                 1'000'000'000);
   options.flag(settings.list, {"list", 'l', "", "list the scenarios"});
   options.flag(settings.help, {"help", 'h', "", "this text"});
 }
@@ -74,6 +86,24 @@ int fail(const Status& status) {
   return 1;
 }
 
+void show_progress(const std::string& line) {
+  std::fprintf(stderr, "==> %s\n", line.c_str());
+}
+
+int run_budget(const Settings& settings, const std::string& directory) {
+  BudgetOptions options;
+  options.binaries = cli::own_directory();
+  options.directory = directory;
+  options.progress = show_progress;
+  const bool queues = settings.budget == "queues";
+  options.count = settings.count != 0 ? settings.count : queues ? kQueues : kBacklog;
+  const Result<std::string> text = queues ? measure_queues(options) : measure_backlog(options);
+  ::rmdir(directory.c_str());
+  if (!text) return fail(text.status());
+  std::printf("%s", text->c_str());
+  return 0;
+}
+
 int run(std::span<const std::string> arguments) {
   Settings settings;
   cli::OptionTable options;
@@ -91,7 +121,8 @@ int run(std::span<const std::string> arguments) {
   runner.binaries = cli::own_directory();
   runner.directory = settings.directory + "/segue-bench." + std::to_string(::getpid());
   runner.runs = static_cast<unsigned>(settings.runs);
-  runner.progress = [](const std::string& line) { std::fprintf(stderr, "==> %s\n", line.c_str()); };
+  runner.progress = show_progress;
+  if (!settings.budget.empty()) return run_budget(settings, runner.directory);
   std::vector<Measurements> all;
   for (const Scenario& scenario : scenarios(static_cast<unsigned>(settings.seconds))) {
     if (scenario.name.find(settings.only) == std::string::npos) continue;

@@ -4,9 +4,8 @@
 #include <fstream>
 #include <thread>
 
+#include "bench/matrix/test_bed.h"
 #include "cli/child_process.h"
-#include "cli/cluster_plan.h"
-#include "cli/local_cluster.h"
 
 namespace segue::bench {
 
@@ -21,25 +20,6 @@ std::string file_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
-
-/// A directory that is gone with all in it when this object goes.
-class ScratchDirectory {
- public:
-  explicit ScratchDirectory(std::string path) : path_(std::move(path)) {
-    std::error_code error;
-    std::filesystem::create_directories(path_, error);
-  }
-  ~ScratchDirectory() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-  }
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // What the program printed, errors included.
 Result<std::string> output_of(const std::string& program, const std::vector<std::string>& arguments,
@@ -77,23 +57,16 @@ Status wait_until_ready(const std::string& segue, const std::string& router,
 }
 
 Result<Measured> run_broker(const Scenario& scenario, const RunnerOptions& options) {
-  const ScratchDirectory scratch(options.directory + "/broker");
-  const std::string router = cli::free_router_endpoint();
-  const Result<std::string> yaml = cli::cluster_yaml({scratch.path(), 1, router, "sync"});
-  if (!yaml) return yaml.status();
-  const std::string config_path = scratch.path() + "/cluster.yaml";
-  std::ofstream(config_path, std::ios::binary) << *yaml;
-  const Result<ClusterConfig> config = load_cluster_config(config_path, process_environment());
-  if (!config) return config.status();
-  cli::LocalCluster cluster(*config, {config_path, options.binaries, scratch.path(), false});
-  SEGUE_RETURN_IF_ERROR(cluster.start());
+  Result<std::unique_ptr<TestBed>> started =
+      TestBed::start(options.directory + "/broker", options.binaries);
+  if (!started) return started.status();
+  TestBed& bed = **started;
   const std::string segue = options.binaries + "/segue";
-  SEGUE_RETURN_IF_ERROR(wait_until_ready(segue, router, scratch.path()));
+  SEGUE_RETURN_IF_ERROR(wait_until_ready(segue, bed.router(), bed.directory()));
   std::vector<std::string> arguments = {"bench"};
   arguments.insert(arguments.end(), scenario.broker.begin(), scenario.broker.end());
-  arguments.insert(arguments.end(), {"--json", "--durability", "sync", "--router", router});
-  const Result<std::string> json = output_of(segue, arguments, scratch.path());
-  cluster.stop(std::chrono::seconds(20));
+  arguments.insert(arguments.end(), {"--json", "--durability", "sync", "--router", bed.router()});
+  const Result<std::string> json = output_of(segue, arguments, bed.directory());
   if (!json) return json.status();
   return read_broker(*json, scenario.figure);
 }
