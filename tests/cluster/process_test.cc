@@ -1,5 +1,6 @@
 #include "tests/fakes/process.h"
 
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 namespace segue {
@@ -30,6 +31,19 @@ TEST(Process, AMissingProgramIsToldOnStandardError) {
   Process process("/nonexistent/program");
   EXPECT_EQ(process.wait(), 127);
   EXPECT_NE(process.stderr_text().find("/nonexistent/program"), std::string::npos);
+}
+
+TEST(Process, ASanitizersReportFailsTheTest) {
+  for (const char* line : {"WARNING: ThreadSanitizer: data race (pid=1)",
+                           "==1==ERROR: AddressSanitizer: heap-use-after-free",
+                           "a.cc:1:2: runtime error: signed integer overflow"}) {
+    EXPECT_NONFATAL_FAILURE(
+        {
+          Process process("/bin/sh", {"-c", std::string("echo '") + line + "' >&2; read forever"});
+          EXPECT_TRUE(process.wait_for_stderr("\n"));
+        },
+        line);
+  }
 }
 
 }  // namespace

@@ -194,10 +194,11 @@ class MemoryDisk {
         continue;
       }
       // A file has one name: that it got a later one implies that the earlier renames happened.
-      if (*name != nullptr) {
-        std::erase_if(names, [&](const auto& entry) { return entry.second == *name; });
+      const auto& file = *name;  // a lambda of Clang 14 cannot take a binding
+      if (file != nullptr) {
+        std::erase_if(names, [&](const auto& entry) { return entry.second == file; });
       }
-      names[path] = *name;
+      names[path] = file;
     }
   }
   void change_names(NameChange change) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -54,8 +55,8 @@ class TempDir {
 
 /// A program of ours that a test runs: started from SEGUE_BIN_DIR, its output collected, waited for
 /// by conditions with deadlines. Killed (SIGKILL) when the object goes, or when the thread that
-/// made it ends. Output is read while a call waits, so a child that writes much should be waited
-/// for. One thread.
+/// made it ends. A sanitizer's report on its standard error fails the test. Output is read while a
+/// call waits, so a child that writes much should be waited for. One thread.
 class Process {
  public:
   using Milliseconds = std::chrono::milliseconds;
@@ -85,6 +86,7 @@ class Process {
       kill(SIGKILL);
       wait(Milliseconds(10'000));
     }
+    expect_no_report();
     close_input();
     if (stdout_.fd >= 0) close(stdout_.fd);
     if (stderr_.fd >= 0) close(stderr_.fd);
@@ -194,6 +196,17 @@ class Process {
     execv(path.c_str(), argv.data());
     std::fprintf(stderr, "cannot run %s: %s\n", path.c_str(), std::strerror(errno));
     _exit(127);
+  }
+
+  // The exit code does not tell: a killed process has none of its own, and many go unread.
+  void expect_no_report() const {
+    for (const std::string_view mark : {"Sanitizer: ", "runtime error: "}) {
+      const std::size_t at = stderr_.text.find(mark);
+      if (at == std::string::npos) continue;
+      const std::size_t from = stderr_.text.rfind('\n', at) + 1;  // npos + 1 is the beginning
+      ADD_FAILURE() << "process " << pid_ << ": " << stderr_.text.substr(from, 8000);
+      return;
+    }
   }
 
   bool wait_for(Output& output, std::string_view text, Milliseconds timeout) {

@@ -42,6 +42,17 @@ class TestCluster {
     config_ = dir_.write("cluster.yaml", text + options.yaml);
   }
 
+  /// Fails the test when a process has ended by itself.
+  ~TestCluster() {
+    for (const std::string& id : check()) {
+      Process& process = *processes_.at(id);
+      ADD_FAILURE() << id << " ended by itself with " << process.wait().value_or(-1) << ": "
+                    << process.stderr_text();
+    }
+  }
+  TestCluster(const TestCluster&) = delete;
+  TestCluster& operator=(const TestCluster&) = delete;
+
   const std::vector<std::string>& router_ids() const { return router_ids_; }
   const std::vector<std::string>& node_ids() const { return node_ids_; }
   const std::string& config() const { return config_; }
@@ -63,8 +74,12 @@ class TestCluster {
     for (const std::string& id : node_ids_) start(id);
     for (const std::string& id : router_ids_) start(id);
   }
-  /// SIGKILL; returns when it is dead.
-  void kill(const std::string& id) { processes_.at(id)->kill_now(); }
+  /// SIGKILL; returns when it is dead. Fails the test when it was dead before.
+  void kill(const std::string& id) {
+    Process& process = *processes_.at(id);
+    process.kill_now();
+    EXPECT_EQ(process.wait(), 128 + SIGKILL) << id << " had ended: " << process.stderr_text();
+  }
   Process& process(const std::string& id) { return *processes_.at(id); }
   /// Takes what the processes wrote, so that none waits for a full pipe; dead is who died by
   /// itself.
