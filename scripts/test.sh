@@ -36,7 +36,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --quick) parts=(style release) ;;
     --preset | --only | --crash-rounds | --fuzz-seconds)
-      [ $# -gt 1 ] || die "$1 needs a value" "./dev test --help"
+      [ $# -gt 1 ] || usage_error "test: $1 needs a value"
       case $1 in
         --preset) parts+=("$2") ;;
         --only) only=$2 ;;
@@ -50,30 +50,24 @@ while [ $# -gt 0 ]; do
       usage
       exit 0
       ;;
-    *)
-      usage >&2
-      exit 64
-      ;;
+    *) usage_error "test has no option '$1'" ;;
   esac
   shift
+done
+for number in "$rounds" "$fuzz_seconds"; do
+  [[ $number =~ ^[0-9]{1,9}$ ]] || usage_error "test: '$number' is not a number"
+done
+for part in "${parts[@]}"; do
+  case $part in
+    style | release | asan | tsan | fuzz) ;;
+    *) usage_error "test has no part '$part'" ;;
+  esac
 done
 if [ ${#parts[@]} -eq 0 ]; then
   parts=(style release asan tsan fuzz)
   # Only some of the tests: no need for what has none.
   [ -n "$only" ] && parts=(release asan tsan)
 fi
-
-# existing PRESET TARGET...: those of the targets that the build knows.
-existing() {
-  local known
-  known=$(ninja -C "build/$1" -t targets all | sed 's/: .*//')
-  shift
-  local target
-  for target in "$@"; do
-    grep -qx -- "$target" <<<"$known" && printf '%s\n' "$target"
-  done
-  return 0
-}
 
 # run_ctest PRESET [ctest options...]
 run_ctest() {
@@ -102,55 +96,84 @@ part_release() {
   build release && SEGUE_CRASH_ROUNDS=$rounds run_ctest release
 }
 
+# run_sanitized PRESET [ctest options...]: run_ctest, and a failure for every report of a sanitizer, also
+# of a process that a test started and killed, or whose end nobody looked at.
+run_sanitized() {
+  local preset=$1 status=0
+  local reports=$PWD/build/$preset/reports
+  rm -rf "$reports"
+  mkdir -p "$reports"
+  # Rounds under sanitizers look for errors on the way, not for rare interleavings.
+  SEGUE_CRASH_ROUNDS=$((rounds / 10 + 1)) \
+    ASAN_OPTIONS=detect_stack_use_after_return=1:log_exe_name=1:log_path=$reports/report \
+    UBSAN_OPTIONS=print_stacktrace=1:log_exe_name=1:log_path=$reports/report \
+    TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp:ignore_noninstrumented_modules=1:log_exe_name=1:log_path=$reports/report" \
+    run_ctest "$@" || status=$?
+  local report
+  for report in "$reports"/*; do
+    [ -e "$report" ] || continue
+    say "a sanitizer's report: $report"
+    head -n 80 "$report" >&2
+    status=1
+  done
+  return "$status"
+}
+
 part_asan() {
   scripts/deps.sh --quiet build || return 1
-  build asan || return 1
-  # Rounds under sanitizers look for memory errors on the way, not for rare interleavings.
-  SEGUE_CRASH_ROUNDS=$((rounds / 10 + 1)) SEGUE_SANITIZED=address \
-    ASAN_OPTIONS=detect_stack_use_after_return=1:abort_on_error=0 \
-    UBSAN_OPTIONS=print_stacktrace=1 \
-    run_ctest asan
+  build asan && run_sanitized asan
 }
 
 part_tsan() {
   scripts/deps.sh --quiet build || return 1
-  build tsan segue segue-router segue-node || return 1
-  # The cores of node and router have no threads. The cluster tests are not among these yet: under the
-  # thread sanitizer their client gets no answer from the router (docs/testing.md).
-  local folders=(common storage client cli) targets
-  local wanted=("${folders[@]/#/segue_}")
-  mapfile -t targets < <(existing tsan "${wanted[@]/%/_tests}")
-  build tsan "${targets[@]}" || return 1
+  # The cores of node and router have no threads; their processes run in the tests of the cluster.
+  local folders=(common storage client cli cluster)
+  local targets=("${folders[@]/#/segue_}")
+  build tsan segue segue-router segue-node "${targets[@]/%/_tests}" || return 1
   local names
   names=$(IFS='|' && printf '%s' "${folders[*]}")
   local filter=(-R "^($names)/")
   [ -n "$only" ] && filter=()
-  SEGUE_CRASH_ROUNDS=$((rounds / 10 + 1)) SEGUE_SANITIZED=thread \
-    TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp:ignore_noninstrumented_modules=1" \
-    run_ctest tsan "${filter[@]}"
+  run_sanitized tsan "${filter[@]}"
+}
+
+# fuzz_one TARGET SCRATCH: the target over its corpus, then new inputs for a while.
+fuzz_one() {
+  local target=$1 scratch=$2 name corpus
+  name=$(basename "$target")
+  corpus=tests/fuzz/corpus/${name%_fuzz}
+  mkdir -p "$scratch/$name"
+  local seeds=()
+  [ -d "$corpus" ] && seeds=("$corpus")
+  if "$target" -max_total_time="$fuzz_seconds" -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
+    -artifact_prefix="build/fuzz/artifacts/$name-" "$scratch/$name" "${seeds[@]}" \
+    >"build/fuzz/$name.log" 2>&1; then
+    say "fuzz $name: nothing found"
+    return 0
+  fi
+  say "fuzz $name FAILED; the input is in build/fuzz/artifacts"
+  tail -n 60 "build/fuzz/$name.log" >&2
+  return 1
 }
 
 part_fuzz() {
   scripts/deps.sh --quiet build test || return 1
+  # Only the targets and the libraries under them: the tests ran in the other parts.
   build fuzz segue_fuzz || return 1
-  local scratch target name corpus failed=0
+  local scratch target running=0 failed=0
   scratch=$(mktemp -d "${TMPDIR:-/tmp}/segue-fuzz.XXXXXX")
+  mkdir -p build/fuzz/artifacts
   for target in build/fuzz/bin/*_fuzz; do
-    [ -x "$target" ] || continue
-    name=$(basename "$target")
-    corpus=tests/fuzz/corpus/${name%_fuzz}
-    mkdir -p "$scratch/$name" build/fuzz/artifacts
-    local seeds=()
-    [ -d "$corpus" ] && seeds=("$corpus")
-    if "$target" -max_total_time="$fuzz_seconds" -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
-      -artifact_prefix="build/fuzz/artifacts/$name-" "$scratch/$name" "${seeds[@]}" \
-      >"build/fuzz/$name.log" 2>&1; then
-      say "fuzz $name: nothing found"
-    else
-      say "fuzz $name FAILED; the input is in build/fuzz/artifacts"
-      tail -n 60 "build/fuzz/$name.log" >&2
-      failed=1
+    if [ "$running" -ge "$jobs" ]; then
+      wait -n || failed=1
+      running=$((running - 1))
     fi
+    fuzz_one "$target" "$scratch" &
+    running=$((running + 1))
+  done
+  while [ "$running" -gt 0 ]; do
+    wait -n || failed=1
+    running=$((running - 1))
   done
   rm -rf "$scratch"
   return "$failed"
@@ -160,12 +183,6 @@ names=()
 results=()
 seconds=()
 failed=0
-for part in "${parts[@]}"; do
-  case $part in
-    style | release | asan | tsan | fuzz) ;;
-    *) die "no part '$part'" "one of: style release asan tsan fuzz" ;;
-  esac
-done
 for part in "${parts[@]}"; do
   say "$part"
   start=$SECONDS
