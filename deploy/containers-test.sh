@@ -14,7 +14,7 @@ case ${1:-} in
     exit 0
     ;;
   *)
-    printf "containers: unknown option '%s'; it takes none\n" "$1" >&2
+    printf "containers: unknown option '%s'; it takes none\n\nUsage: ./dev containers\n" "$1" >&2
     exit 64
     ;;
 esac

@@ -12,6 +12,14 @@ die() {
   exit 1
 }
 
+# usage_error SENTENCE: for a command line that cannot be meant: the sentence, what usage() of the
+# calling script prints, exit code 64.
+usage_error() {
+  printf 'dev: %s\n\n' "$1" >&2
+  usage >&2
+  exit 64
+}
+
 # The C++ files under version control or new, NUL-separated.
 cpp_files() { git ls-files -z --cached --others --exclude-standard -- '*.cc' '*.h'; }
 
@@ -36,28 +44,42 @@ run_ninja() {
     sleep 1
     waited=$((waited + 1))
     if [ $((waited % 20)) -eq 0 ]; then
-      say "building $preset: $(grep -o '^\[[0-9/]*\]' "$log" | tail -n 1)"
+      say "building $preset: $(grep -ao '^\[[0-9/]*\]' "$log" | tail -n 1)"
     fi
   done
   wait "$ninja" || status=$?
   if [ "$status" -ne 0 ]; then
-    grep -v '^\[[0-9/]*\]' "$log" | tail -n 200 >&2
+    # As text whatever is in it: compilers quote what they read.
+    grep -av '^\[[0-9/]*\]' "$log" | tail -n 200 >&2
     printf 'dev: build of %s failed; the whole log is %s\n' "$preset" "$log" >&2
   fi
   return "$status"
 }
 
-# build PRESET [TARGET...]
+# build PRESET [TARGET...]: one at a time in a build directory. What ninja starts inherits the lock, so
+# that it stands as long as anything still builds.
 build() {
+  local preset=$1 lock status=0
+  is_preset "$preset" || die "no preset '$preset'" "one of: release debug asan tsan fuzz"
+  mkdir -p "build/$preset"
+  exec {lock}>"build/$preset/dev.lock"
+  if ! flock --nonblock "$lock"; then
+    say "another ./dev builds $preset in this tree; waiting for it"
+    flock "$lock"
+  fi
+  build_locked "$@" || status=$?
+  exec {lock}>&-
+  return "$status"
+}
+
+is_preset() { grep -qF "\"name\": \"$1\", \"inherits\"" CMakePresets.json; }
+
+build_locked() {
   local preset=$1
   shift
-  if ! grep -q "\"name\": \"$preset\", \"inherits\"" CMakePresets.json; then
-    die "no preset '$preset'" "one of: release debug asan tsan fuzz"
-  fi
   local dir=build/$preset
   if [ ! -e "$dir/build.ninja" ] || [ CMakePresets.json -nt "$dir/build.ninja" ]; then
     say "configuring $preset"
-    mkdir -p "$dir"
     if ! cmake --preset "$preset" >"$dir/configure.log" 2>&1; then
       cat "$dir/configure.log" >&2
       return 1

@@ -1,10 +1,18 @@
 #!/usr/bin/env bash
-# ./dev lint [--style-only] [FILE...]: formatting, shell scripts and, without --style-only,
-# clang-tidy over the given files (default: every .cc of the release build).
+# Formatting, shell scripts and clang-tidy's findings. See usage() below.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/lib.sh
 . scripts/lib.sh
+
+usage() {
+  cat <<'END'
+Usage: ./dev lint [--style-only] [FILE...]
+
+Formatting (clang-format), shell scripts (shellcheck) and, without --style-only, clang-tidy over the
+given files (default: every .cc outside tests/).
+END
+}
 
 style_only=false
 files=()
@@ -12,11 +20,15 @@ for word in "$@"; do
   case $word in
     --style-only) style_only=true ;;
     -h | --help)
-      sed -n '2,3s/^# //p' "$0"
+      usage
       exit 0
       ;;
+    -*) usage_error "lint has no option '$word'" ;;
     *) files+=("$word") ;;
   esac
+done
+for file in "${files[@]}"; do
+  [ -f "$file" ] || usage_error "lint: there is no file '$file'"
 done
 
 scripts/deps.sh --quiet test
