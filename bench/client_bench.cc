@@ -32,6 +32,7 @@ class AnsweringTransport final : public RouterTransport {
     answer(frame);
     return true;
   }
+  std::string_view broken() override { return {}; }
   bool receive(WireMessage& message) override {
     if (deliver_ && outstanding_ < kPrefetch) push_delivery();
     if (inbox_.empty()) return false;

@@ -131,9 +131,14 @@ void ConnectionCore::turn(TimePoint now) {
 
 void ConnectionCore::receive(TimePoint now) {
   if (session_.phase() == Session::Phase::kNone) return;
+  // Asked first: what came until then, such as a Close with its reason, is read before it counts.
+  const std::string_view broken = transport_->broken();
   WireMessage message;
   for (int i = 0; i < kReceivedPerTurn && !session_.failure(); ++i) {
-    if (!transport_->receive(message)) return;
+    if (!transport_->receive(message)) {
+      if (!broken.empty()) session_.on_broken(broken);
+      return;
+    }
     session_.on_message(message, now);
   }
 }
@@ -175,7 +180,10 @@ void ConnectionCore::lose_session(const Error& why, TimePoint now) {
     server_.reset();
   }
   session_.end(why);
-  attempt_.reset();
+  const std::optional<ReconnectPolicy::Attempt> failed = std::exchange(attempt_, std::nullopt);
+  if (!was_ready && failed && options_.on_attempt_failed) {
+    options_.on_attempt_failed(failed->router, why);
+  }
   if (was_ready) {
     set_state(ConnectionState::kConnecting, why);
   } else {

@@ -19,6 +19,7 @@ segue::Status RouterLink::connect(const std::string& endpoint) {
   ZmqSocket::Options options;
   options.max_frame_bytes = static_cast<std::int64_t>(max_frame_bytes_);
   options.linger = kLinger;
+  options.watch = true;
   socket_.emplace(context_, ZmqSocket::Kind::kDealer, options);
   segue::Status connected = socket_->connect(endpoint);
   if (!connected.is_ok()) {
@@ -42,6 +43,18 @@ bool RouterLink::send(std::string header, const std::vector<SharedBytes>& bodies
 
 bool RouterLink::receive(WireMessage& message) {
   return socket_ && socket_->receive(message);
+}
+
+std::string_view RouterLink::broken() {
+  switch (socket_ ? socket_->trouble() : ZmqSocket::Trouble::kNone) {
+    case ZmqSocket::Trouble::kRefused:
+      return "nothing listens there, or its name is not known";
+    case ZmqSocket::Trouble::kLost:
+      return "the connection ended";
+    case ZmqSocket::Trouble::kNone:
+      break;
+  }
+  return {};
 }
 
 void RouterLink::wait(Duration timeout) {

@@ -16,6 +16,7 @@ class RouterLink final : public RouterTransport {
   void disconnect() override;
   bool send(std::string header, const std::vector<SharedBytes>& bodies, bool with_bodies) override;
   bool receive(WireMessage& message) override;
+  std::string_view broken() override;
   void wait(Duration timeout) override;
 
  private:

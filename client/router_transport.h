@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/clock.h"
@@ -20,6 +21,9 @@ class RouterTransport {
   virtual bool send(std::string header, const std::vector<SharedBytes>& bodies,
                     bool with_bodies) = 0;
   virtual bool receive(WireMessage& message) = 0;
+  /// Why nothing will come any more from the router connected to; empty while something may. What
+  /// arrived before can still be received.
+  virtual std::string_view broken() = 0;
   /// Until something can be received, the I/O thread's Wakeup rings, or `timeout` is over.
   virtual void wait(Duration timeout) = 0;
 };

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "client/consumer_set.h"
 #include "client/link_writer.h"
@@ -41,6 +42,8 @@ class Session {
   /// Says Hello over a fresh connection. `epoch` is random, not 0.
   void begin(RouterTransport& transport, std::uint64_t epoch, TimePoint now);
   void on_message(const WireMessage& message, TimePoint now);
+  /// Nothing more will come over the connection.
+  void on_broken(std::string_view why) { fail(ErrorCode::kDisconnected, std::string(why)); }
   /// Sends all that can be sent, watches the time.
   void turn(TimePoint now);
   /// When turn() should be called again although nothing happens.

@@ -41,12 +41,19 @@ bool NodeLink::poll(TimePoint now, std::size_t max_frames) {
     if (now < retry_at_) return false;
     connect(now);
   }
+  // Asked before the frames are taken, so that those that came until then are taken first.
+  const bool lost = transport_.lost();
   std::size_t frames = 0;
   WireMessage message;
   while (frames < max_frames && (state_ == State::kHello || state_ == State::kUp) &&
          transport_.receive(message)) {
     ++frames;
     on_message(message, now);
+  }
+  if (lost && frames < max_frames) {
+    reset(Status(Code::kShardUnavailable, "node " + options_.node_id + " at " + options_.endpoint +
+                                              " is gone: the connection ended"),
+          now);
   }
   on_timers(now);
   return frames == max_frames;
@@ -197,7 +204,9 @@ void NodeLink::close(TimePoint now) {
 
 ZmqLinkTransport::ZmqLinkTransport(ZmqContext& context, Poller& poller, std::string endpoint,
                                    ZmqSocket::Options options)
-    : context_(context), poller_(poller), endpoint_(std::move(endpoint)), options_(options) {}
+    : context_(context), poller_(poller), endpoint_(std::move(endpoint)), options_(options) {
+  options_.watch = true;
+}
 
 ZmqLinkTransport::~ZmqLinkTransport() {
   close(false);
@@ -223,6 +232,10 @@ bool ZmqLinkTransport::send(std::string header, const std::vector<SharedBytes>& 
 
 bool ZmqLinkTransport::receive(WireMessage& message) {
   return socket_.has_value() && socket_->receive(message);
+}
+
+bool ZmqLinkTransport::lost() {
+  return socket_.has_value() && socket_->trouble() == ZmqSocket::Trouble::kLost;
 }
 
 }  // namespace segue

@@ -31,6 +31,8 @@ class LinkTransport {
   virtual bool send(std::string header, const std::vector<SharedBytes>& bodies) = 0;
   /// Takes the next message if there is one.
   virtual bool receive(WireMessage& message) = 0;
+  /// The connection was there and has ended. What arrived before can still be received.
+  virtual bool lost() = 0;
 };
 
 /// The connecting end of a link between two processes of a cluster: a router's or a node's link to
@@ -130,6 +132,7 @@ class ZmqLinkTransport final : public LinkTransport {
   void close(bool deliver) override;
   bool send(std::string header, const std::vector<SharedBytes>& bodies) override;
   bool receive(WireMessage& message) override;
+  bool lost() override;
 
  private:
   ZmqContext& context_;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <zmq.hpp>
 
@@ -72,15 +73,23 @@ ZmqContext::ZmqContext(int io_threads) : holder_(std::make_unique<Holder>()) {
 ZmqContext::~ZmqContext() = default;
 
 struct ZmqSocket::Holder {
+  Holder(zmq::context_t& context, Kind of)
+      : socket(context, of == Kind::kDealer ? zmq::socket_type::dealer : zmq::socket_type::router),
+        kind(of) {}
+  ~Holder() {
+    // In this order: ZeroMQ's thread would wait forever to tell an event when nobody takes it.
+    if (events) zmq_socket_monitor(socket.handle(), nullptr, 0);
+    events.close();
+  }
+
   zmq::socket_t socket;
   Kind kind;
+  zmq::socket_t events;  // the other end of ZeroMQ's monitor, when watched
+  Trouble trouble = Trouble::kNone;
 };
 
 ZmqSocket::ZmqSocket(ZmqContext& context, Kind kind, const Options& options)
-    : holder_(std::make_unique<Holder>(Holder{
-          zmq::socket_t(context.holder_->context, kind == Kind::kDealer ? zmq::socket_type::dealer
-                                                                        : zmq::socket_type::router),
-          kind})) {
+    : holder_(std::make_unique<Holder>(context.holder_->context, kind)) {
   zmq::socket_t& socket = holder_->socket;
   socket.set(zmq::sockopt::sndhwm, options.high_water_mark);
   socket.set(zmq::sockopt::rcvhwm, options.high_water_mark);
@@ -91,6 +100,17 @@ ZmqSocket::ZmqSocket(ZmqContext& context, Kind kind, const Options& options)
   socket.set(zmq::sockopt::ipv6, true);
   if (options.max_frame_bytes > 0) socket.set(zmq::sockopt::maxmsgsize, options.max_frame_bytes);
   if (kind == Kind::kRouter) socket.set(zmq::sockopt::router_mandatory, true);
+  if (!options.watch) return;
+  static std::atomic<std::uint64_t> monitors{0};
+  const std::string name = "inproc://monitor-" + std::to_string(++monitors);
+  // RETRIED also stands for attempts that have no descriptor to close, e.g. a socket file that is
+  // not there.
+  const int events = ZMQ_EVENT_CONNECT_RETRIED | ZMQ_EVENT_CLOSED | ZMQ_EVENT_DISCONNECTED;
+  SEGUE_CHECK(zmq_socket_monitor(socket.handle(), name.c_str(), events) == 0);
+  holder_->events = zmq::socket_t(context.holder_->context, zmq::socket_type::pair);
+  holder_->events.set(zmq::sockopt::linger, 0);
+  holder_->events.set(zmq::sockopt::rcvhwm, 0);  // as above: it must never have to wait
+  holder_->events.connect(name);
 }
 
 ZmqSocket::~ZmqSocket() = default;
@@ -182,6 +202,28 @@ bool ZmqSocket::receive(WireMessage& message) {
   }
 }
 
+ZmqSocket::Trouble ZmqSocket::trouble() {
+  if (!holder_->events) return Trouble::kNone;
+  try {
+    // A number that says what happened, then where.
+    zmq::message_t event;
+    while (holder_->events.recv(event, zmq::recv_flags::dontwait)) {
+      const bool more = event.more();
+      std::uint16_t what = 0;
+      if (event.size() >= sizeof what) std::memcpy(&what, event.data(), sizeof what);
+      if (more) (void)holder_->events.recv(event, zmq::recv_flags::dontwait);
+      if (what == ZMQ_EVENT_DISCONNECTED) {
+        holder_->trouble = Trouble::kLost;
+      } else if (holder_->trouble == Trouble::kNone) {
+        holder_->trouble = Trouble::kRefused;
+      }
+    }
+  } catch (const zmq::error_t& error) {
+    SEGUE_CHECK(error.num() == EINTR || error.num() == EAGAIN);
+  }
+  return holder_->trouble;
+}
+
 Wakeup::Wakeup() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   SEGUE_CHECK(fd_ >= 0);
 }
@@ -210,11 +252,16 @@ Poller::~Poller() = default;
 
 void Poller::add(ZmqSocket& socket) {
   holder_->items.push_back({socket.holder_->socket.handle(), 0, ZMQ_POLLIN, 0});
+  if (!socket.holder_->events) return;
+  holder_->items.push_back({socket.holder_->events.handle(), 0, ZMQ_POLLIN, 0});
 }
 
 void Poller::remove(ZmqSocket& socket) {
   void* handle = socket.holder_->socket.handle();
-  std::erase_if(holder_->items, [&](const zmq::pollitem_t& item) { return item.socket == handle; });
+  void* events = socket.holder_->events.handle();
+  std::erase_if(holder_->items, [&](const zmq::pollitem_t& item) {
+    return item.socket != nullptr && (item.socket == handle || item.socket == events);
+  });
 }
 
 void Poller::add_fd(int fd) {

@@ -51,6 +51,15 @@ class ZmqSocket {
     std::chrono::milliseconds linger{0};
     std::chrono::milliseconds reconnect_min{20};
     std::chrono::milliseconds reconnect_max{500};
+    /// For trouble(): costs a socket more.
+    bool watch = false;
+  };
+  /// The worst that has happened to a connecting socket's connection. ZeroMQ goes on trying by
+  /// itself.
+  enum class Trouble {
+    kNone,
+    kRefused,  // an attempt to connect failed: nobody listens, or no such host
+    kLost,     // it was there and ended: what was sent may be lost
   };
 
   ZmqSocket(ZmqContext& context, Kind kind, const Options& options);
@@ -73,6 +82,9 @@ class ZmqSocket {
   void set_linger(std::chrono::milliseconds linger);
   /// Takes the next message if there is one.
   bool receive(WireMessage& message);
+  /// Only with Options::watch, else always kNone. Wakes a Poller when it changes; must be asked
+  /// then. What arrived before the connection was lost can be received after this says so.
+  Trouble trouble();
 
  private:
   friend class Poller;

@@ -46,6 +46,37 @@ TEST_F(Connecting, TriesTheNextRouterWhenOneDoesNotAnswer) {
   EXPECT_EQ(connection.server()->endpoint, "two");
 }
 
+TEST_F(Connecting, GoesOnAtOnceWhereNobodyListens) {
+  one_.edit([](auto& behaviour) {
+    behaviour.up = false;
+    behaviour.refuse = true;
+  });
+  std::mutex mutex;
+  std::vector<std::string> failed;
+  ConnectionOptions wanted = options();
+  wanted.attempt_timeout = kLong;
+  wanted.on_attempt_failed = [&](const std::string& router, const Error& why) {
+    const std::lock_guard lock(mutex);
+    failed.push_back(router + ": " + why.text);
+  };
+  {
+    Connection connection = open(wanted);
+    EXPECT_EQ(connection.server()->endpoint, "two");
+  }
+  EXPECT_EQ(failed, std::vector<std::string>{"one: nothing listens there"});
+}
+
+TEST_F(Connecting, LeavesARouterWhoseConnectionEnded) {
+  Connection connection = open();
+  ASSERT_EQ(connection.server()->endpoint, "one");
+  one_.edit([](auto& behaviour) {
+    behaviour.up = false;
+    behaviour.refuse = true;
+  });
+  one_.send_raw({});  // wakes the client
+  EXPECT_TRUE(two_.wait_until([&] { return !two_.hellos().empty(); }));
+}
+
 TEST_F(Connecting, SaysWhatEachRouterSaidWhenAllRefuse) {
   const auto refuse = [](auto& behaviour) {
     behaviour.refusal.set_code(403);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <future>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -147,6 +148,25 @@ TEST_F(ClientAndCluster, RequeuesWhatAConsumerLeftBehind) {
     EXPECT_EQ(delivery->body(), std::to_string(i));
     delivery->ack();
   }
+}
+
+TEST_F(ClientAndCluster, LeavesAKilledRouterAtOnceAndWaitsForNoneThatRefuses) {
+  start({.routers = 2, .nodes = 1, .shards = 4});
+  ConnectionOptions options = cluster_->connection_options();
+  options.routers.insert(options.routers.begin(), "tcp://127.0.0.1:1");
+  // Times that this test would not live to see.
+  options.attempt_timeout = std::chrono::hours(1);
+  options.heartbeat = std::chrono::minutes(5);
+  std::promise<void> reconnected;
+  options.on_state = [&, sessions = 0](ConnectionState state, const auto&) mutable {
+    if (state == ConnectionState::kConnected && ++sessions == 2) reconnected.set_value();
+  };
+  auto connection = Connection::open(options);
+  ASSERT_TRUE(connection) << connection.error().to_string();
+  ASSERT_EQ(connection->server()->router_id, "r1");
+  cluster_->kill("r1");
+  ASSERT_EQ(reconnected.get_future().wait_for(kLong), std::future_status::ready);
+  EXPECT_EQ(connection->server()->router_id, "r2");
 }
 
 TEST_F(ClientAndCluster, NothingIsLostOrDoubledWhenRoutersAndNodesDie) {

@@ -20,9 +20,12 @@ class FakeTransport final : public LinkTransport {
   bool full = false;
   std::vector<v1::PeerFrame> sent;
   std::deque<WireMessage> incoming;
+  bool gone = false;
 
+  bool lost() override { return gone; }
   Status open() override {
     ++opened;
+    gone = false;
     incoming.clear();
     return {};
   }
@@ -194,6 +197,26 @@ TEST_F(NodeLinkTest, ASilentNodeIsGoneAfterTwoHeartbeats) {
   clock_.advance(seconds(1));
   link_.poll(clock_.now());
   EXPECT_EQ(downs_.size(), 1u);
+}
+
+TEST_F(NodeLinkTest, AnEndedConnectionIsNoticedAtOnceAfterWhatCameOverIt) {
+  bring_up();
+  v1::NodeFrame confirms = frame();
+  confirms.mutable_confirms()->add_confirms()->set_batch_id(9);
+  for (int i = 0; i < 3; ++i) {
+    put(confirms);
+    confirms.mutable_link()->set_sequence(++sequence_);
+  }
+  transport_.gone = true;
+  EXPECT_TRUE(link_.poll(clock_.now(), 2));
+  EXPECT_TRUE(downs_.empty());
+  link_.poll(clock_.now(), 2);
+  EXPECT_EQ(frames_.size(), 3u);
+  ASSERT_EQ(downs_.size(), 1u);
+  EXPECT_NE(downs_[0].message().find("node n1 at ipc://n1 is gone"), std::string::npos);
+  clock_.advance(milliseconds(100));
+  link_.poll(clock_.now());
+  EXPECT_EQ(transport_.opened, 2);
 }
 
 TEST_F(NodeLinkTest, TriesAgainWithGrowingPausesUntilTheNodeAnswers) {

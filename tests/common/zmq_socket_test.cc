@@ -59,6 +59,64 @@ TEST(ZmqSocket, NamesTheEndpointItCannotUse) {
   EXPECT_NE(status.message().find("tcp://no.such.host.invalid:1"), std::string::npos);
 }
 
+// Waits until the socket's trouble is `wanted`, for at most ten seconds.
+bool wait_for(ZmqSocket& socket, ZmqSocket::Trouble wanted) {
+  Poller poller;
+  poller.add(socket);
+  const auto deadline = std::chrono::steady_clock::now() + seconds(10);
+  while (std::chrono::steady_clock::now() < deadline) {
+    if (socket.trouble() == wanted) return true;
+    poller.wait(seconds(10));
+  }
+  return false;
+}
+
+TEST(ZmqSocket, SaysThatNobodyListens) {
+  ZmqContext context;
+  for (const char* nobody : {"tcp://127.0.0.1:1", "ipc:///no/such/directory/socket"}) {
+    ZmqSocket dealer(context, ZmqSocket::Kind::kDealer, {.watch = true});
+    ASSERT_TRUE(dealer.connect(nobody).is_ok());
+    EXPECT_TRUE(wait_for(dealer, ZmqSocket::Trouble::kRefused)) << nobody;
+  }
+}
+
+TEST(ZmqSocket, ASocketThatIsClosedWhileItTriesHoldsUpNoOther) {
+  ZmqContext context;
+  ZmqSocket router(context, ZmqSocket::Kind::kRouter, {});
+  ASSERT_TRUE(router.bind("tcp://127.0.0.1:*").is_ok());
+  for (int i = 0; i < 100; ++i) {
+    ZmqSocket::Options options{.reconnect_min = std::chrono::milliseconds(1), .watch = true};
+    ZmqSocket nobody(context, ZmqSocket::Kind::kDealer, options);
+    ASSERT_TRUE(nobody.connect("ipc:///no/such/directory/socket").is_ok());
+    if (i % 2 == 0) {
+      ASSERT_TRUE(wait_for(nobody, ZmqSocket::Trouble::kRefused));
+    }
+  }
+  ZmqSocket dealer(context, ZmqSocket::Kind::kDealer, {.watch = true});
+  ASSERT_TRUE(dealer.connect(router.bound_endpoint()).is_ok());
+  ASSERT_TRUE(dealer.send("", "hello"));
+  WireMessage message;
+  EXPECT_TRUE(wait_for(router, message));
+}
+
+TEST(ZmqSocket, SaysThatItsConnectionEndedAndKeepsWhatCameOverIt) {
+  ZmqContext context;
+  ZmqSocket dealer(context, ZmqSocket::Kind::kDealer, {.watch = true});
+  WireMessage message;
+  {
+    ZmqSocket router(context, ZmqSocket::Kind::kRouter, {.linger = seconds(10)});
+    ASSERT_TRUE(router.bind("tcp://127.0.0.1:*").is_ok());
+    ASSERT_TRUE(dealer.connect(router.bound_endpoint()).is_ok());
+    ASSERT_TRUE(dealer.send("", "hello"));
+    ASSERT_TRUE(wait_for(router, message));
+    EXPECT_EQ(dealer.trouble(), ZmqSocket::Trouble::kNone);
+    ASSERT_TRUE(router.send(message.peer, "last words"));
+  }
+  ASSERT_TRUE(wait_for(dealer, ZmqSocket::Trouble::kLost));
+  ASSERT_TRUE(dealer.receive(message));
+  EXPECT_EQ(message.header.view(), "last words");
+}
+
 TEST(Wakeup, WakesAPollerFromAnotherThread) {
   Wakeup wakeup;
   Poller poller;

@@ -31,6 +31,8 @@ class FakeRouter {
   struct Behaviour {
     /// False: frames vanish, as with a router that is down.
     bool up = true;
+    /// True, and `up` false: as where nobody listens.
+    bool refuse = false;
     /// False: Hello is not answered.
     bool answer_hello = true;
     /// False: publishes are kept but confirmed only by confirm().
@@ -97,6 +99,10 @@ class FakeRouter {
   std::uint64_t publish_frames() const {
     const std::lock_guard lock(mutex_);
     return publish_frames_;
+  }
+  bool refuses() const {
+    const std::lock_guard lock(mutex_);
+    return behaviour_.refuse && !behaviour_.up;
   }
   bool closed_by_client() const {
     const std::lock_guard lock(mutex_);
@@ -347,7 +353,11 @@ class FakeTransport final : public RouterTransport {
     return true;
   }
   bool receive(WireMessage& message) override { return inbox_ && inbox_->pop(message); }
+  std::string_view broken() override {
+    return router_ != nullptr && router_->refuses() ? "nothing listens there" : "";
+  }
   void wait(Duration timeout) override {
+    if (!broken().empty()) return;
     pollfd fds[2] = {{wakeup_.fd(), POLLIN, 0}, {inbox_ ? inbox_->fd() : -1, POLLIN, 0}};
     const auto ms = std::chrono::ceil<std::chrono::milliseconds>(timeout);
     poll(fds, 2, static_cast<int>(ms.count()));

@@ -51,7 +51,8 @@ struct ConnectionOptions {
   std::chrono::milliseconds heartbeat{5'000};
   /// For Connection::open(): the first session must be there by then.
   std::chrono::milliseconds connect_timeout{10'000};
-  /// For one attempt at one router; then the next is tried.
+  /// For one attempt at one router; then the next is tried. Where nothing listens, that is known at
+  /// once and not waited for.
   std::chrono::milliseconds attempt_timeout{2'000};
   /// Wait between rounds over all routers: doubles from min to max, with random jitter.
   std::chrono::milliseconds reconnect_min{50};
@@ -77,6 +78,9 @@ struct ConnectionOptions {
   /// Told of every change of state, with the reason when it is a loss. Runs on the connection's
   /// I/O thread: must not block or call anything that waits.
   std::function<void(ConnectionState, const std::optional<Error>&)> on_state{};
+  /// Told of every attempt at a router that failed, with its endpoint; also of those that open()
+  /// makes. On the I/O thread, as above.
+  std::function<void(const std::string& router, const Error&)> on_attempt_failed{};
   /// Told when a router blocks or unblocks publishing. On the I/O thread, as above.
   std::function<void(const BlockedState&)> on_blocked{};
 };
