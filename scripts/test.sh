@@ -137,16 +137,18 @@ part_tsan() {
   run_sanitized tsan "${filter[@]}"
 }
 
-# fuzz_one TARGET SCRATCH: the target over its corpus, then new inputs for a while.
+# fuzz_one TARGET: the target over its corpus, then new inputs for a while. What leads to new code is kept in
+# build/fuzz/corpus, where the next run goes on.
 fuzz_one() {
-  local target=$1 scratch=$2 name corpus
+  local target=$1 name corpus kept
   name=$(basename "$target")
   corpus=tests/fuzz/corpus/${name%_fuzz}
-  mkdir -p "$scratch/$name"
+  kept=build/fuzz/corpus/${name%_fuzz}
+  mkdir -p "$kept"
   local seeds=()
   [ -d "$corpus" ] && seeds=("$corpus")
   if "$target" -max_total_time="$fuzz_seconds" -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
-    -artifact_prefix="build/fuzz/artifacts/$name-" "$scratch/$name" "${seeds[@]}" \
+    -artifact_prefix="build/fuzz/artifacts/$name-" "$kept" "${seeds[@]}" \
     >"build/fuzz/$name.log" 2>&1; then
     say "fuzz $name: nothing found"
     return 0
@@ -160,22 +162,20 @@ part_fuzz() {
   scripts/deps.sh --quiet build test || return 1
   # Only the targets and the libraries under them: the tests ran in the other parts.
   build fuzz segue_fuzz || return 1
-  local scratch target running=0 failed=0
-  scratch=$(mktemp -d "${TMPDIR:-/tmp}/segue-fuzz.XXXXXX")
+  local target running=0 failed=0
   mkdir -p build/fuzz/artifacts
   for target in build/fuzz/bin/*_fuzz; do
     if [ "$running" -ge "$jobs" ]; then
       wait -n || failed=1
       running=$((running - 1))
     fi
-    fuzz_one "$target" "$scratch" &
+    fuzz_one "$target" &
     running=$((running + 1))
   done
   while [ "$running" -gt 0 ]; do
     wait -n || failed=1
     running=$((running - 1))
   done
-  rm -rf "$scratch"
   return "$failed"
 }
 
