@@ -82,6 +82,10 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   return std::nullopt;
 }
 
+constexpr std::string_view kDamageAdvice =
+    "restore the node's data directory from a backup, or give up the messages on this node and "
+    "start it on an empty directory; docs/operations.md, section 'A damaged data directory'";
+
 /// The configuration, or nothing after it was said what is wrong.
 std::optional<ClusterConfig> load(const Arguments& arguments) {
   segue::Result<ClusterConfig> config =
@@ -117,6 +121,9 @@ int run(const ClusterConfig& config, const Arguments& arguments) {
   segue::node::StartFailure failure{};
   if (const Status started = node.start(failure); !started.is_ok()) {
     log.error("node_not_started", {{"node", arguments.id}, {"reason", started}});
+    if (started.code() == segue::Code::kCorruption) {
+      log.error("what_to_do", {{"node", arguments.id}, {"advice", kDamageAdvice}});
+    }
     log.flush();
     switch (failure) {
       case segue::node::StartFailure::kDataDirectory:

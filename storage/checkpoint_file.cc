@@ -22,7 +22,7 @@ constexpr std::size_t kSegmentBytes =
 constexpr std::uint32_t kSealedFlag = 1;
 
 Status corrupt(std::size_t offset, const std::string& what) {
-  return Status(Code::kCorruption, "checkpoint: " + what + " at offset " + std::to_string(offset));
+  return Status(Code::kCorruption, "damaged at offset " + std::to_string(offset) + ": " + what);
 }
 
 /// Takes fixed-size pieces off the list, never beyond its end.
@@ -135,7 +135,7 @@ Result<Checkpoint> Checkpoint::decode(std::string_view file) {
     return corrupt(56, "the header fails its checksum");
   }
   if (const auto version = load_le<std::uint32_t>(from + 8); version != kVersion) {
-    return Status(Code::kInvalidConfig, "checkpoint: format version " + std::to_string(version) +
+    return Status(Code::kInvalidConfig, "format version " + std::to_string(version) +
                                             ", this program reads version " +
                                             std::to_string(kVersion));
   }
@@ -144,7 +144,7 @@ Result<Checkpoint> Checkpoint::decode(std::string_view file) {
   const std::uint64_t rest = file.size() - kHeaderBytes;
   if (list_bytes > rest || state_bytes != rest - list_bytes) {
     return corrupt(file.size(), "the file is " + std::to_string(file.size()) +
-                                    " bytes long, its header says otherwise; it ends");
+                                    " bytes long, its header says otherwise");
   }
   const auto list_size = static_cast<std::size_t>(list_bytes);
   const std::string_view state = file.substr(kHeaderBytes + list_size);
@@ -164,7 +164,7 @@ Result<Checkpoint> Checkpoint::decode(std::string_view file) {
     if (!queue) return corrupt(list.offset(), "the list of segments is cut short");
     if (!is_sound(*queue)) {
       return corrupt(list.offset(), "the entry of queue " + std::to_string(queue->id.value) +
-                                        " contradicts itself; it ends");
+                                        ", which ends there, contradicts itself");
     }
     checkpoint.queues.push_back(std::move(*queue));
   }
