@@ -10,9 +10,8 @@
 
 namespace segue::cli {
 
-/// The processes of a cluster that run on this machine, by id: those named segue-router and
-/// segue-node whose --id the cluster has. Ids that several processes have are left out, since it
-/// is not known which of them is meant.
+/// The processes of a cluster that run on this machine, by id, as they say themselves: the router
+/// that answered and the nodes connected to it. Of other routers nothing is known.
 std::map<std::string, pid_t> cluster_processes(const client::ClusterDescription& cluster);
 
 /// Seconds of processor time of each so far.

@@ -33,6 +33,10 @@ class Table {
 
 /// "12,345,678".
 std::string grouped(std::uint64_t number);
+/// "1 message", "2,000 messages".
+std::string counted(std::uint64_t number, std::string_view noun);
+/// "1, 4-7" of rising numbers.
+std::string ranges(const std::vector<std::uint32_t>& numbers);
 /// "1.5 GiB", "0 B".
 std::string human_bytes(std::uint64_t bytes);
 /// "2d 3h", "4m 10s", "850ms".

@@ -240,6 +240,7 @@ void ConnectionCore::on_blocked(const v1::Blocked& blocked) {
     blocked_.shards.erase(std::unique(blocked_.shards.begin(), blocked_.shards.end()),
                           blocked_.shards.end());
     blocked_.reason = blocked.reason();
+    blocked_.timeout = std::chrono::milliseconds(blocked.timeout_ms());
   }
   tell_blocked();
 }

@@ -255,17 +255,18 @@ ClusterDescription from_wire(const v1::ClusterStatusOk& wire) {
   cluster.catalog_index = wire.catalog_index();
   cluster.catalog_leader = wire.catalog_leader();
   cluster.catalog_available = wire.catalog_available();
+  cluster.link_heartbeat = std::chrono::milliseconds(wire.link_heartbeat_ms());
   for (const auto& router : wire.routers()) {
     cluster.routers.push_back({router.id(), router.endpoint(), router.self(), router.sessions(),
-                               router.unconfirmed(),
-                               std::chrono::milliseconds(router.uptime_ms())});
+                               router.unconfirmed(), std::chrono::milliseconds(router.uptime_ms()),
+                               router.pid(), router.machine()});
   }
   for (const auto& node : wire.nodes()) {
-    cluster.nodes.push_back({node.id(), node.endpoint(), node.connected(), node.shards(),
-                             node.queues(), node.memory_bytes(), node.memory_limit(),
-                             node.disk_free_bytes(), node.wal_bytes(), node.blocked_reason(),
-                             std::chrono::milliseconds(node.uptime_ms()), node.ready(),
-                             node.unacked()});
+    cluster.nodes.push_back(
+        {node.id(), node.endpoint(), node.connected(), node.shards(), node.queues(),
+         node.memory_bytes(), node.memory_limit(), node.disk_free_bytes(), node.wal_bytes(),
+         node.blocked_reason(), std::chrono::milliseconds(node.uptime_ms()), node.ready(),
+         node.unacked(), std::chrono::milliseconds(node.silent_ms()), node.pid(), node.machine()});
   }
   for (const auto& shard : wire.shards()) {
     cluster.shards.push_back(

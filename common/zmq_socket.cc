@@ -136,7 +136,15 @@ Status ZmqSocket::connect(const std::string& endpoint) {
 }
 
 std::string ZmqSocket::bound_endpoint() const {
-  return holder_->socket.get(zmq::sockopt::last_endpoint);
+  // Over an IPv6 socket an IPv4 address is tcp://[::ffff:127.0.0.1]:5680.
+  std::string endpoint = holder_->socket.get(zmq::sockopt::last_endpoint);
+  constexpr std::string_view kMapped = "[::ffff:";
+  const std::size_t at = endpoint.find(kMapped);
+  const std::size_t end = endpoint.find(']');
+  if (at == std::string::npos || end == std::string::npos || end < at) return endpoint;
+  const std::string address = endpoint.substr(at + kMapped.size(), end - at - kMapped.size());
+  if (address.find('.') == std::string::npos) return endpoint;
+  return endpoint.replace(at, end + 1 - at, address);
 }
 
 bool ZmqSocket::send(std::string_view peer, std::string header,

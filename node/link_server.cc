@@ -174,6 +174,8 @@ void LinkServer::on_hello(const WireMessage& message, const v1::PeerFrame& frame
       std::chrono::duration_cast<std::chrono::milliseconds>(options_.heartbeat).count()));
   ok->set_catalog_leader(options_.catalog_leader);
   ok->set_publish_window_bytes(options_.publish_window_bytes);
+  ok->set_pid(options_.pid);
+  ok->set_machine(options_.machine);
   *ok->mutable_state() = state_;
   log_.info("peer_up", {{"kind", kind_name(hello.kind())}, {"peer", hello.id()}});
   handler_->on_peer_up(id, peer.identity);

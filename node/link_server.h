@@ -50,6 +50,8 @@ class LinkServer final : public PeerOutput {
     Duration heartbeat = std::chrono::seconds(1);
     std::uint64_t publish_window_bytes = 64ull << 20;
     std::size_t held_bytes = 128ull << 20;  // of one peer's frames that wait for the catalog
+    std::uint32_t pid = 0;                  // of this process, and where that counts
+    std::string machine = {};
   };
 
   /// The references outlive the server.

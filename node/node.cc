@@ -1,10 +1,13 @@
 #include "node/node.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <utility>
 
+#include "common/machine.h"
 #include "node/reactor.h"
 
 namespace segue::node {
@@ -207,6 +210,8 @@ LinkServer::Options Node::link_options() const {
   options.heartbeat = config.timeouts.link_heartbeat;
   options.publish_window_bytes = config.limits.node_publish_window_bytes;
   options.held_bytes = 2 * config.limits.node_publish_window_bytes;
+  options.pid = static_cast<std::uint32_t>(::getpid());
+  options.machine = machine_name();
   return options;
 }
 

@@ -1,5 +1,6 @@
 #include "router/cluster_report.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "router/version.h"
@@ -12,14 +13,18 @@ v1::ClusterStatusOk ClusterReport::report() const {
   status.set_version(std::string(kVersion));
   status.set_shard_count(catalog_.state().shard_count());
   status.set_catalog_index(catalog_.index().value);
-  if (const Node* leader = nodes_.catalog_leader()) {
-    status.set_catalog_leader(leader->id);
-    status.set_catalog_available(true);
-  }
+  status.set_catalog_leader(self_.catalog_leader);
+  status.set_catalog_available(nodes_.catalog_leader() != nullptr);
+  status.set_link_heartbeat_ms(static_cast<std::uint32_t>(self_.link_heartbeat.count()));
   add_routers(status);
   add_nodes(status);
   add_shards(status);
   return status;
+}
+
+std::uint64_t ClusterReport::milliseconds_since(TimePoint then) const {
+  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(turn_.now - then);
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, since.count()));
 }
 
 void ClusterReport::add_routers(v1::ClusterStatusOk& status) const {
@@ -34,9 +39,9 @@ void ClusterReport::add_routers(v1::ClusterStatusOk& status) const {
     sessions_.for_each(
         [&](const Session& session) { unconfirmed += session.ledger()->unconfirmed(); });
     description.set_unconfirmed(unconfirmed);
-    const auto uptime =
-        std::chrono::duration_cast<std::chrono::milliseconds>(turn_.now - self_.started);
-    description.set_uptime_ms(static_cast<std::uint64_t>(uptime.count()));
+    description.set_uptime_ms(milliseconds_since(self_.started));
+    description.set_pid(self_.pid);
+    description.set_machine(self_.machine);
   }
 }
 
@@ -46,12 +51,15 @@ void ClusterReport::add_nodes(v1::ClusterStatusOk& status) const {
     description.set_id(id);
     description.set_endpoint(node->endpoint);
     description.set_connected(node->up);
+    description.set_silent_ms(milliseconds_since(node->heard));
     std::uint32_t shards = 0;
     for (std::uint32_t shard = 0; shard < catalog_.state().shard_count(); ++shard) {
       if (catalog_.state().node_of(ShardId(static_cast<std::uint16_t>(shard))) == id) ++shards;
     }
     description.set_shards(shards);
     if (!node->up) continue;
+    description.set_pid(node->hello.pid());
+    description.set_machine(node->hello.machine());
     const v1::NodeState& state = node->state;
     description.set_queues(state.queues());
     description.set_memory_bytes(state.memory_bytes());

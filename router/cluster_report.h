@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -20,7 +21,11 @@ class ClusterReport {
   struct Self {
     std::string router_id;
     std::vector<RouterConfig> routers;
+    std::string catalog_leader;
+    std::chrono::milliseconds link_heartbeat{};
     TimePoint started{};
+    std::uint32_t pid = 0;
+    std::string machine;
   };
 
   ClusterReport(Self self, const CatalogView& catalog, NodeTable& nodes, const ShardTable& shards,
@@ -35,6 +40,7 @@ class ClusterReport {
   v1::ClusterStatusOk report() const;
 
  private:
+  std::uint64_t milliseconds_since(TimePoint then) const;
   void add_routers(v1::ClusterStatusOk& status) const;
   void add_nodes(v1::ClusterStatusOk& status) const;
   void add_shards(v1::ClusterStatusOk& status) const;

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/clock.h"
 #include "router/node_channel.h"
 #include "router/node_outbox.h"
 #include "segue/v1/peer.pb.h"
@@ -20,6 +21,8 @@ struct Node {
   bool up = false;
   /// Why it is not up.
   std::string down_reason = "not connected yet";
+  /// When a frame of it came last; when the router started, before the first.
+  TimePoint heard{};
   /// What it said when the link came up last, and of itself since.
   v1::PeerHelloOk hello;
   v1::NodeState state;

@@ -43,6 +43,8 @@ std::uint64_t message_cost(const MessageBatch& batch, std::uint32_t message) {
 PublishPath::PublishPath(const LimitsConfig& limits, Duration shard_timeout, CatalogView& catalog,
                          NodeTable& nodes, SessionTable& sessions, const Turn& turn, Logger& log)
     : limits_(limits),
+      shard_timeout_ms_(static_cast<std::uint32_t>(
+          std::chrono::duration_cast<std::chrono::milliseconds>(shard_timeout).count())),
       catalog_(catalog),
       sessions_(sessions),
       shards_(nodes, shard_timeout, turn, *this, log) {}
@@ -389,7 +391,10 @@ void PublishPath::send_notices() {
     v1::RouterFrame frame;
     auto* shards = first.waiting ? frame.mutable_blocked()->mutable_shards()
                                  : frame.mutable_unblocked()->mutable_shards();
-    if (first.waiting) frame.mutable_blocked()->set_reason(first.reason);
+    if (first.waiting) {
+      frame.mutable_blocked()->set_reason(first.reason);
+      frame.mutable_blocked()->set_timeout_ms(shard_timeout_ms_);
+    }
     for (; i < notices_.size(); ++i) {
       const Notice& next = notices_[i];
       if (next.session != first.session || next.waiting != first.waiting ||

@@ -92,6 +92,7 @@ class PublishPath final : private ShardTable::Listener {
   void send_notices();
 
   const LimitsConfig limits_;
+  const std::uint32_t shard_timeout_ms_;
   CatalogView& catalog_;
   SessionTable& sessions_;
   ShardTable shards_;

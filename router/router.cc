@@ -1,5 +1,8 @@
 #include "router/router.h"
 
+#include <unistd.h>
+
+#include "common/machine.h"
 #include "router/catalog_follower.h"
 #include "router/catalog_requests.h"
 #include "router/catalog_view.h"
@@ -34,6 +37,19 @@ ClientServer::Options client_options(const ClusterConfig& config, const std::str
   return options;
 }
 
+ClusterReport::Self self_of(const ClusterConfig& config, const std::string& router_id,
+                            TimePoint started) {
+  ClusterReport::Self self;
+  self.router_id = router_id;
+  self.routers = config.routers;
+  self.catalog_leader = config.catalog_leader;
+  self.link_heartbeat = config.timeouts.link_heartbeat;
+  self.started = started;
+  self.pid = static_cast<std::uint32_t>(::getpid());
+  self.machine = machine_name();
+  return self;
+}
+
 }  // namespace
 
 /// The parts, in the order in which they need each other.
@@ -56,7 +72,7 @@ struct Router::Parts final : CatalogView::Observer {
         topology(catalog, lookup, catalog_requests, node_requests, config.timeouts.request, turn),
         queues(lookup, node_requests, delivery),
         lists(lookup, node_requests),
-        report({router_id, config.routers, start.now}, catalog, nodes, publish.shards(), sessions,
+        report(self_of(config, router_id, start.now), catalog, nodes, publish.shards(), sessions,
                turn),
         requests(config.limits.max_requests_in_flight, sessions, topology, queues, lists, report),
         exclusive(lookup, catalog_requests, sessions, turn, log),
@@ -116,7 +132,7 @@ std::uint64_t Router::incarnation() const {
 }
 
 void Router::add_node(const std::string& id, const std::string& endpoint, NodeChannel& channel) {
-  parts_->nodes.add(id, endpoint, channel);
+  parts_->nodes.add(id, endpoint, channel).heard = parts_->turn.now;
 }
 
 // ---- clients
@@ -133,6 +149,7 @@ void Router::on_node_up(const std::string& id, const v1::PeerHelloOk& hello) {
   Node* node = parts_->nodes.find(id);
   if (node == nullptr) return;
   node->up = true;
+  node->heard = parts_->turn.now;
   node->down_reason.clear();
   node->hello = hello;
   node->state = hello.state();
@@ -167,6 +184,7 @@ Status Router::on_node_frame(const std::string& id, v1::NodeFrame& frame,
   update_time();
   Node* node = parts_->nodes.find(id);
   if (node == nullptr || !node->up) return Status::ok();
+  node->heard = parts_->turn.now;
   switch (frame.body_case()) {
     case v1::NodeFrame::kConfirms:
       parts_->publish.on_confirms(*node, frame.confirms());

@@ -34,6 +34,18 @@ TEST(Table, CountsCharactersNotBytes) {
   EXPECT_EQ(table.text(), "N   X\näö  1\nab  2\n");
 }
 
+TEST(Human, CountsInTheSingularAndThePlural) {
+  EXPECT_EQ(counted(0, "message"), "0 messages");
+  EXPECT_EQ(counted(1, "message"), "1 message");
+  EXPECT_EQ(counted(2000, "message"), "2,000 messages");
+}
+
+TEST(Human, WritesNumbersThatFollowEachOtherAsRanges) {
+  EXPECT_EQ(ranges({}), "");
+  EXPECT_EQ(ranges({3}), "3");
+  EXPECT_EQ(ranges({1, 4, 5, 6, 7, 9, 10}), "1, 4-7, 9, 10");
+}
+
 TEST(Human, GroupsDigits) {
   EXPECT_EQ(grouped(0), "0");
   EXPECT_EQ(grouped(999), "999");

@@ -51,6 +51,13 @@ TEST(ZmqSocket, RefusesAnUnknownPeer) {
   EXPECT_FALSE(router.send("nobody", "x"));
 }
 
+TEST(ZmqSocket, TellsItsEndpointAsItWasGiven) {
+  ZmqContext context;
+  ZmqSocket router(context, ZmqSocket::Kind::kRouter, {});
+  ASSERT_TRUE(router.bind("tcp://127.0.0.1:*").is_ok());
+  EXPECT_EQ(router.bound_endpoint().substr(0, 16), "tcp://127.0.0.1:");
+}
+
 TEST(ZmqSocket, NamesTheEndpointItCannotUse) {
   ZmqContext context;
   ZmqSocket router(context, ZmqSocket::Kind::kRouter, {});

@@ -60,6 +60,10 @@ struct RouterDescription {
   std::uint32_t sessions = 0;
   std::uint64_t unconfirmed = 0;
   std::chrono::milliseconds uptime{0};
+  /// Its process, and the machine (a name without further meaning) that the number counts on; 0
+  /// when not known.
+  std::uint32_t pid = 0;
+  std::string machine{};
 };
 
 struct NodeDescription {
@@ -73,10 +77,15 @@ struct NodeDescription {
   std::uint64_t disk_free_bytes = 0;
   std::uint64_t wal_bytes = 0;
   /// Why it takes no publishes; empty when it does.
-  std::string blocked_reason;
+  std::string blocked_reason{};
   std::chrono::milliseconds uptime{0};
   std::uint64_t ready = 0;
   std::uint64_t unacked = 0;
+  /// Since the router heard of it last; since the router started, if it never did.
+  std::chrono::milliseconds silent{0};
+  /// As a router's.
+  std::uint32_t pid = 0;
+  std::string machine{};
 };
 
 struct ShardDescription {
@@ -84,7 +93,7 @@ struct ShardDescription {
   std::string node;
   bool available = false;
   std::uint64_t queues = 0;
-  std::string blocked_reason;
+  std::string blocked_reason{};
 };
 
 struct ClusterDescription {
@@ -92,12 +101,15 @@ struct ClusterDescription {
   std::string version;
   std::uint32_t shard_count = 0;
   std::uint64_t catalog_index = 0;
+  /// Whether it is up or not.
   std::string catalog_leader;
-  /// Something can be declared.
+  /// The leader is connected: something can be declared.
   bool catalog_available = false;
   std::vector<RouterDescription> routers;
   std::vector<NodeDescription> nodes;
   std::vector<ShardDescription> shards;
+  /// Nodes are heard of more often than this, while all is well.
+  std::chrono::milliseconds link_heartbeat{0};
 };
 
 }  // namespace segue::client

@@ -30,6 +30,8 @@ struct BlockedState {
   /// Which shards' publishes wait; empty while `blocked` means all shards of some node.
   std::vector<std::uint32_t> shards;
   std::string reason;
+  /// Messages wait so long at most, then they are rejected; 0: not known.
+  std::chrono::milliseconds timeout{0};
 };
 
 /// How a Connection behaves. The defaults suit most programs; only `routers` must be right.
