@@ -71,6 +71,19 @@ std::string fish_condition(const std::string& path) {
 
 constexpr const char* kBashHead =
     R"(# Completion of `segue` for bash. Load it with:  source <(segue completion bash)
+# Names may have any characters: they are quoted as the word that is typed is, and never expanded.
+_segue_queues() {
+  local typed=$1 quote='' name
+  case $typed in
+    \'* | \"*) quote=${typed:0:1} typed=${typed:1} ;;
+    *) typed=${typed//\\/} ;;
+  esac
+  while IFS= read -r name; do
+    [[ $name == "$typed"* ]] || continue
+    if [[ -z $quote ]]; then printf -v name %q "$name"; fi
+    COMPREPLY+=("$name")
+  done < <(segue queue list --names --timeout 1s -- "$typed" 2>/dev/null)
+}
 _segue() {
   local current=${COMP_WORDS[COMP_CWORD]}
   local first=${COMP_WORDS[1]:-} second=${COMP_WORDS[2]:-}
@@ -80,20 +93,16 @@ _segue() {
 constexpr const char* kBashTail = R"(
   case $first in
     consume | get | purge | queue)
-      if [[ $current != -* && $first != queue || $second == show || $second == delete ]]; then
-        local queues
-        queues=$(segue queue list --names --timeout 1s -- "$current" 2>/dev/null)
-        mapfile -t COMPREPLY < <(compgen -W "$queues" -- "$current")
+      if [[ $current != -* ]] && [[ $first != queue || $second == @(show|delete|purge) ]]; then
+        _segue_queues "$current"
         return
       fi
       ;;
   esac
+  # Without a match the shell completes file names.
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
-  if [[ ${#COMPREPLY[@]} -eq 0 && $current != -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -f -- "$current")
-  fi
 }
-complete -F _segue segue
+complete -o default -F _segue segue
 )";
 
 }  // namespace

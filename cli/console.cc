@@ -73,7 +73,8 @@ bool Console::flush() {
 }
 
 void Console::note(std::string_view line) {
-  end_progress();
+  const std::lock_guard lock(error_mutex_);
+  wipe_progress();
   std::string text(line);
   text += '\n';
   (void)write_all(streams_.error, text);
@@ -81,6 +82,7 @@ void Console::note(std::string_view line) {
 
 void Console::progress(std::string_view line) {
   if (!error_is_terminal_) return;
+  const std::lock_guard lock(error_mutex_);
   std::string text = "\r\x1b[K";
   text += line;
   (void)write_all(streams_.error, text);
@@ -88,6 +90,11 @@ void Console::progress(std::string_view line) {
 }
 
 void Console::end_progress() {
+  const std::lock_guard lock(error_mutex_);
+  wipe_progress();
+}
+
+void Console::wipe_progress() {
   if (!progress_shown_) return;
   (void)write_all(streams_.error, "\r\x1b[K");
   progress_shown_ = false;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,7 +10,7 @@
 namespace segue::cli {
 
 /// The streams of one run of the tool, and what the environment says. Descriptors, not FILEs: bytes
-/// pass as they are, and a closed output is noticed. One thread.
+/// pass as they are, and a closed output is noticed. One thread, but for note().
 class Console {
  public:
   struct Streams {
@@ -37,7 +38,7 @@ class Console {
   /// Why nothing can be written: an errno, 0 while all is well. EPIPE: nobody reads it.
   int output_error() const { return output_errno_; }
 
-  /// A line for people, to standard error: "segue: ..." is up to the caller.
+  /// A line for people, to standard error: "segue: ..." is up to the caller. From any thread.
   void note(std::string_view line);
   /// Shows how far a long piece of work is, in place, on a terminal; nothing elsewhere.
   void progress(std::string_view line);
@@ -59,12 +60,14 @@ class Console {
 
  private:
   void take_stop();
+  void wipe_progress();
 
   Streams streams_;
   std::string buffer_;
   int output_errno_ = 0;
   bool output_is_terminal_;
   bool error_is_terminal_;
+  std::mutex error_mutex_;  // standard error, and the progress line on it
   bool progress_shown_ = false;
   bool stopped_ = false;
   bool stopped_again_ = false;

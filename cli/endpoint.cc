@@ -20,10 +20,9 @@ Status wrong(const std::string& source, const std::string& what) {
 }
 
 Status add_router(Endpoint& endpoint, std::string text) {
-  if (text.find("://") == std::string::npos) text = "tcp://" + text;
-  const Status status = check_endpoint(text, EndpointUse::kConnect);
-  if (!status.is_ok()) return wrong(endpoint.source, status.message());
-  endpoint.routers.push_back(std::move(text));
+  Result<std::string> full = full_endpoint(std::move(text));
+  if (!full) return wrong(endpoint.source, full.status().message());
+  endpoint.routers.push_back(*std::move(full));
   return Status::ok();
 }
 
@@ -83,6 +82,13 @@ std::pair<std::string, bool> config_path(const EndpointLookup& lookup) {
 }
 
 }  // namespace
+
+Result<std::string> full_endpoint(std::string text) {
+  if (text.find("://") == std::string::npos) text = "tcp://" + text;
+  const Status status = check_endpoint(text, EndpointUse::kConnect);
+  if (!status.is_ok()) return status;
+  return text;
+}
 
 EndpointLookup system_lookup() {
   return {environment, [](const std::string& path) -> Result<std::optional<std::string>> {

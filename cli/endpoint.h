@@ -25,6 +25,10 @@ struct EndpointLookup {
   std::function<Result<std::optional<std::string>>(const std::string& path)> read_file;
 };
 
+/// `text` as an endpoint to connect to: "host:port" is taken for "tcp://host:port". The error says
+/// what was expected.
+Result<std::string> full_endpoint(std::string text);
+
 /// The process's environment and files.
 EndpointLookup system_lookup();
 

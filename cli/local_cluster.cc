@@ -112,9 +112,11 @@ std::vector<LocalCluster::Event> LocalCluster::poll(TimePoint now) {
       ++slot.member.restarts;
       const Status status = launch(slot, now);
       slot.gave_up = !status.is_ok();
-      events.push_back({status.is_ok() ? Event::Kind::kRestarted : Event::Kind::kGaveUp,
-                        slot.member.id,
-                        status.is_ok() ? slot.member.id + " is started again" : status.message()});
+      events.push_back(
+          {status.is_ok() ? Event::Kind::kRestarted : Event::Kind::kGaveUp, slot.member.id,
+           status.is_ok()
+               ? slot.member.id + " is started again, pid " + std::to_string(slot.member.pid)
+               : status.message()});
     }
   }
   return events;

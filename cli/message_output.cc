@@ -25,4 +25,17 @@ std::string ndjson_text(const std::string& queue, const client::Delivery& delive
                       delivery.properties());
 }
 
+std::string message_text(OutputForm form, const std::string& queue,
+                         const client::Delivery& delivery) {
+  switch (form) {
+    case OutputForm::kRaw:
+      return std::string(delivery.body());
+    case OutputForm::kNdjson:
+      return ndjson_text(queue, delivery);
+    case OutputForm::kLines:
+      break;
+  }
+  return line_text(delivery);
+}
+
 }  // namespace segue::cli

@@ -5,10 +5,13 @@
 #include "cli/endpoint.h"
 #include "cli/exit_codes.h"
 #include "cli/table_output.h"
+#include "cli/wait_teller.h"
 
 namespace segue::cli {
 
 namespace {
+
+using std::chrono::steady_clock;
 
 std::string joined(const std::vector<std::string>& words) {
   std::string out;
@@ -53,13 +56,29 @@ std::string_view hint_of(client::ErrorCode code) {
   }
 }
 
+void watch(client::ConnectionOptions& options, WaitNotes& notes) {
+  options.on_attempt_failed = [&notes](const std::string& router, const client::Error& why) {
+    notes.on_attempt_failed(router, why.text, steady_clock::now());
+  };
+  options.on_state = [&notes](client::ConnectionState state, const auto&) {
+    if (state == client::ConnectionState::kConnected) notes.on_connected();
+    if (state == client::ConnectionState::kConnecting) notes.on_lost();
+  };
+  options.on_blocked = [&notes](const client::BlockedState& blocked) {
+    notes.on_blocked(blocked, steady_clock::now());
+  };
+}
+
 }  // namespace
 
-void SessionOptions::declare(OptionTable& options) {
+void SessionOptions::declare(OptionTable& options, const std::string& limits) {
   options.list(routers, {"router", 'r', "ENDPOINT",
-                         "a router, e.g. tcp://127.0.0.1:5680 or host:port; again for more"});
-  options.text(vhost, {"vhost", 0, "NAME", "the virtual host (/)"});
-  options.duration(timeout, {"timeout", 0, "TIME", "give up without an answer after this (10s)"});
+                         "a router: tcp://host:port, host:port or ipc://path; may be given again "
+                         "(SEGUE_ROUTER, else the configuration file, else "
+                         "tcp://127.0.0.1:5680)"});
+  options.text(vhost, {"vhost", 0, "NAME", "the virtual host; there is only / so far (/)"});
+  options.duration(timeout, {"timeout", 0, "TIME",
+                             "how long to wait " + limits + ", e.g. 500ms, 30s, 2m (10s)"});
 }
 
 int report(Console& console, const client::Error& error) {
@@ -78,7 +97,8 @@ int report(Console& console, const std::string& what, const client::Error& error
 }
 
 std::optional<client::Connection> open_session(Console& console, const SessionOptions& options,
-                                               int& exit_code, client::ConnectionOptions base) {
+                                               int& exit_code, client::ConnectionOptions base,
+                                               WaitNotes& notes) {
   const Result<Endpoint> endpoint = choose_endpoint(options.routers, system_lookup());
   if (!endpoint) {
     console.note("segue: " + endpoint.status().message());
@@ -90,8 +110,18 @@ std::optional<client::Connection> open_session(Console& console, const SessionOp
   base.client_name = "segue " + std::to_string(::getpid());
   base.connect_timeout = options.timeout;
   base.request_timeout = options.timeout;
+  notes.set_routers(base.routers);
+  watch(base, notes);
   client::Result<client::Connection> connection = client::Connection::open(std::move(base));
   if (connection) return std::move(connection).value();
+  if (connection.error().code == client::ErrorCode::kNotFound) {
+    console.note("segue: cannot use the cluster at " + joined(endpoint->routers) + ": " +
+                 printable(connection.error().text));
+    console.note(options.vhost ? "  leave --vhost out"
+                               : "  take \"vhost\" out of the configuration file");
+    exit_code = kExitRefused;
+    return std::nullopt;
+  }
   exit_code = report(console,
                      "connect to " + joined(endpoint->routers) + " (from " + endpoint->source + ")",
                      connection.error());
@@ -100,15 +130,26 @@ std::optional<client::Connection> open_session(Console& console, const SessionOp
 
 void SessionCommand::declare(OptionTable& options) {
   declare_own(options);
-  session_options_.declare(options);
+  session_options_.declare(options, timeout_limits());
 }
 
 int SessionCommand::run(Console& console) {
   int exit_code = kExitOk;
+  notes_.set_queue(queue());
+  std::optional<WaitTeller> teller(std::in_place, console, notes_);
   std::optional<client::Connection> connection =
-      open_session(console, session_options_, exit_code, connection_options());
+      open_session(console, session_options_, exit_code, connection_options(), notes_);
   if (!connection) return exit_code;
-  return run_with(console, *connection);
+  exit_code = run_with(console, *connection);
+  // What the end of the connection waits for is nobody's business.
+  teller.reset();
+  return exit_code;
+}
+
+void SessionCommand::look_at_queue(client::Connection& connection) {
+  if (const auto status = connection.admin().queue_status(queue())) {
+    notes_.on_queue(*status, steady_clock::now() - WaitNotes::kWorthTelling);
+  }
 }
 
 }  // namespace segue::cli

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/wait_notes.h"
 #include "segue/client.h"
 
 namespace segue::cli {
@@ -16,13 +17,17 @@ struct SessionOptions {
   std::optional<std::string> vhost;
   std::chrono::milliseconds timeout{std::chrono::seconds(10)};
 
-  void declare(OptionTable& options);
+  /// What --timeout limits is the command's: a half sentence.
+  void declare(OptionTable& options,
+               const std::string& limits = "for a router, and for each of its answers");
 };
 
 /// Connects as the options, the environment and the configuration file say. Nothing when that
-/// failed, which was told on the console; `exit_code` then says how.
+/// failed, which was told on the console; `exit_code` then says how. `notes` are told what the
+/// connection waits for, and outlive it.
 std::optional<client::Connection> open_session(Console& console, const SessionOptions& options,
-                                               int& exit_code, client::ConnectionOptions base = {});
+                                               int& exit_code, client::ConnectionOptions base,
+                                               WaitNotes& notes);
 
 /// Tells the error in a sentence with a hint: the exit code that goes with it.
 int report(Console& console, const client::Error& error);
@@ -40,8 +45,15 @@ class SessionCommand : public Command {
   virtual int run_with(Console& console, client::Connection& connection) = 0;
   /// How the connection behaves, beside what the options say.
   virtual client::ConnectionOptions connection_options() const { return {}; }
+  /// What --timeout limits, as help says it: "how long to wait ...".
+  virtual std::string timeout_limits() const { return "for a router, and for each of its answers"; }
+  /// The queue that the command is about, for the lines that say what it waits for.
+  virtual std::string queue() const { return {}; }
+  /// Looks whether the queue's node is there, so that it can be told if not.
+  void look_at_queue(client::Connection& connection);
 
   SessionOptions session_options_;
+  WaitNotes notes_;
 };
 
 }  // namespace segue::cli

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <future>
+#include <optional>
 #include <vector>
 
 #include "cli/commands/commands.h"
@@ -17,8 +19,9 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr const char* kDescription =
-    "Writes each message's body and a newline to the standard output, and settles it once it is\n"
-    "written. Goes on until Ctrl-C unless --count, --until-empty or --idle end it.\n"
+    "Writes each message's body and a newline to the standard output (with --raw the body alone),\n"
+    "and settles it once it is written. Goes on until Ctrl-C unless --count, --until-empty or\n"
+    "--idle end it.\n"
     "\n"
     "With --count exactly that many messages are taken from the queue, never more, and every one "
     "is\n"
@@ -28,6 +31,7 @@ constexpr const char* kDescription =
     "Examples:\n"
     "  segue consume orders\n"
     "  segue consume lines --count 100 > copy\n"
+    "  segue consume images --count 1 --raw > image.png\n"
     "  segue consume orders --until-empty --ndjson | jq .body\n"
     "  segue consume orders --count 10 --idle 5s       # exit code 3 if fewer came\n";
 
@@ -36,6 +40,9 @@ class ConsumeCommand final : public SessionCommand {
   Status check(const OptionTable& options) override {
     if (ack_ && no_ack_) {
       return Status(Code::kInvalidConfig, "--ack and --no-ack exclude each other");
+    }
+    if (raw_ && ndjson_) {
+      return Status(Code::kInvalidConfig, "--raw and --ndjson exclude each other");
     }
     if (follow_ && until_empty_) {
       return Status(Code::kInvalidConfig, "--follow and --until-empty exclude each other");
@@ -58,11 +65,19 @@ class ConsumeCommand final : public SessionCommand {
                            "command dies"});
     options.number(prefetch_, {"prefetch", 'p', "N", "unsettled messages at most (500)"}, 1,
                    1'000'000);
+    options.flag(raw_, {"raw", 0, "", "write the bodies' bytes and nothing else: no newlines"});
     options.flag(ndjson_, {"ndjson", 0, "", "write a line of JSON for each message"});
   }
 
+  std::string timeout_limits() const override {
+    return "for a router, and for the queue's node to take the subscription; not for messages, "
+           "see --idle";
+  }
+  std::string queue() const override { return queue_; }
+
   int run_with(Console& console, client::Connection& connection) override {
     if (count_ == std::uint64_t{0}) return check_queue(console, connection);
+    look_at_queue(connection);
     SettlePlan plan(count_, prefetch_);
     client::ConsumerOptions options;
     options.prefetch = plan.prefetch();
@@ -84,6 +99,18 @@ class ConsumeCommand final : public SessionCommand {
                  : report(console, "consume from '" + queue_ + "'", queue.error());
   }
 
+  // Now and then while nothing comes: is the queue's node there at all?
+  void look_while_idle(client::Connection& connection) {
+    const auto now = steady_clock::now();
+    if (looking_ && looking_->wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
+      if (const auto status = looking_->get()) notes_.on_queue(*status, now);
+      looking_.reset();
+    }
+    if (looking_ || now - looked_ < std::chrono::seconds(1)) return;
+    looked_ = now;
+    looking_ = connection.admin().queue_status_async(queue_);
+  }
+
   int take(Console& console, client::Connection& connection, client::Consumer& consumer,
            SettlePlan& plan) {
     auto last_message = steady_clock::now();
@@ -101,6 +128,7 @@ class ConsumeCommand final : public SessionCommand {
       if (batch.error().code != client::ErrorCode::kTimeout) {
         return report(console, "consume from '" + queue_ + "'", batch.error());
       }
+      look_while_idle(connection);
       if (until_empty_ && drained(connection)) return ended(console, plan);
       if (idle_given_ && steady_clock::now() - last_message >= idle_) return ended(console, plan);
     }
@@ -114,10 +142,11 @@ class ConsumeCommand final : public SessionCommand {
   }
 
   bool write(Console& console, const client::Deliveries& batch) {
+    const OutputForm form = ndjson_ ? OutputForm::kNdjson
+                            : raw_  ? OutputForm::kRaw
+                                    : OutputForm::kLines;
     for (const client::Delivery delivery : batch) {
-      if (!console.write(ndjson_ ? ndjson_text(queue_, delivery) : line_text(delivery))) {
-        return false;
-      }
+      if (!console.write(message_text(form, queue_, delivery))) return false;
     }
     return console.flush();
   }
@@ -147,8 +176,8 @@ class ConsumeCommand final : public SessionCommand {
 
   int ended(Console& console, const SettlePlan& plan) const {
     if (!count_) return kExitOk;
-    console.note("segue: " + grouped(plan.taken()) + " of " + grouped(*count_) +
-                 " messages came from '" + printable(queue_) + "'");
+    console.note("segue: " + grouped(plan.taken()) + " of " + counted(*count_, "message") +
+                 " came from '" + printable(queue_) + "'");
     return kExitNothing;
   }
 
@@ -161,8 +190,11 @@ class ConsumeCommand final : public SessionCommand {
   bool follow_ = false;
   bool ack_ = false;
   bool no_ack_ = false;
+  bool raw_ = false;
   bool ndjson_ = false;
   std::vector<client::Delivery> held_;
+  std::optional<std::future<client::Result<client::QueueDescription>>> looking_;
+  steady_clock::time_point looked_{};
 };
 
 }  // namespace

@@ -26,10 +26,12 @@ class ExchangeDeclare final : public SessionCommand {
 
   int run_with(Console& console, client::Connection& connection) override {
     settings_.durable = !transient_;
+    const bool present = static_cast<bool>(connection.admin().find_exchange(name_));
     const auto status = connection.admin().declare_exchange(name_, settings_);
     if (!status) return report(console, "declare exchange '" + name_ + "'", status.error());
-    console.write("exchange " + printable(name_) + " is there (" + printable(settings_.type) +
-                  ")\n");
+    console.write("exchange " + printable(name_) +
+                  (present ? " was there already, with equal settings" : " created") + " (" +
+                  printable(settings_.type) + ")\n");
     return kExitOk;
   }
 
@@ -84,6 +86,11 @@ class ExchangeDelete final : public SessionCommand {
   }
 
   int run_with(Console& console, client::Connection& connection) override {
+    const auto present = connection.admin().find_exchange(name_);
+    if (!present && present.error().code == client::ErrorCode::kNotFound) {
+      console.write("exchange " + printable(name_) + " is not there\n");
+      return kExitOk;
+    }
     const auto status = connection.admin().delete_exchange(name_, if_unused_);
     if (!status) return report(console, "delete exchange '" + name_ + "'", status.error());
     console.write("exchange " + printable(name_) + " deleted\n");
@@ -99,6 +106,8 @@ class ExchangeDelete final : public SessionCommand {
 
 CommandEntry exchange_declare_command() {
   return {"exchange declare", "make an exchange",
+          "Declaring an exchange that exists with the same settings changes nothing and succeeds;\n"
+          "with other settings it fails and says which differ.\n\n"
           "Examples:\n  segue exchange declare events --type topic\n"
           "  segue exchange declare logs --type fanout --auto-delete\n",
           [] { return std::make_unique<ExchangeDeclare>(); }};
@@ -111,6 +120,7 @@ CommandEntry exchange_list_command() {
 
 CommandEntry exchange_delete_command() {
   return {"exchange delete", "delete an exchange and its bindings",
+          "An exchange that is not there is told and is no failure.\n\n"
           "Example:\n  segue exchange delete events --if-unused\n",
           [] { return std::make_unique<ExchangeDelete>(); }};
 }

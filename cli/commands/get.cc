@@ -9,16 +9,20 @@ namespace segue::cli {
 namespace {
 
 constexpr const char* kDescription =
-    "Takes one message without subscribing, writes it, and settles it. Exit code 3 when the queue\n"
-    "has none ready.\n"
+    "Takes one message without subscribing, writes its body and a newline, and settles it. Exit\n"
+    "code 3 when the queue has none ready.\n"
     "\n"
     "Examples:\n"
     "  segue get orders\n"
+    "  segue get images --raw > image.png\n"
     "  segue get orders --requeue --ndjson     # look at the first one, leave it there\n";
 
 class GetCommand final : public SessionCommand {
  public:
   Status check(const OptionTable& /*options*/) override {
+    if (raw_ && ndjson_) {
+      return Status(Code::kInvalidConfig, "--raw and --ndjson exclude each other");
+    }
     if (int{requeue_} + int{reject_} + int{no_ack_} > 1) {
       return Status(Code::kInvalidConfig, "only one of --no-ack, --requeue and --reject");
     }
@@ -31,10 +35,14 @@ class GetCommand final : public SessionCommand {
     options.flag(no_ack_, {"no-ack", 0, "", "have the cluster settle it when it is sent"});
     options.flag(requeue_, {"requeue", 0, "", "put it back to its place"});
     options.flag(reject_, {"reject", 0, "", "refuse it for good"});
+    options.flag(raw_, {"raw", 0, "", "write the body's bytes and no newline"});
     options.flag(ndjson_, {"ndjson", 0, "", "write a line of JSON"});
   }
 
+  std::string queue() const override { return queue_; }
+
   int run_with(Console& console, client::Connection& connection) override {
+    look_at_queue(connection);
     const auto got = connection.get(queue_, no_ack_);
     if (!got) return report(console, "get from '" + queue_ + "'", got.error());
     if (!got->has_value()) {
@@ -42,7 +50,10 @@ class GetCommand final : public SessionCommand {
       return kExitNothing;
     }
     const client::Delivery& delivery = **got;
-    console.write(ndjson_ ? ndjson_text(queue_, delivery) : line_text(delivery));
+    console.write(message_text(ndjson_ ? OutputForm::kNdjson
+                               : raw_  ? OutputForm::kRaw
+                                       : OutputForm::kLines,
+                               queue_, delivery));
     if (!console.flush()) return output_failed(console);
     if (no_ack_) return kExitOk;
     if (requeue_) {
@@ -60,6 +71,7 @@ class GetCommand final : public SessionCommand {
   bool no_ack_ = false;
   bool requeue_ = false;
   bool reject_ = false;
+  bool raw_ = false;
   bool ndjson_ = false;
 };
 

@@ -22,7 +22,9 @@ constexpr const char* kDescription =
     "\n"
     "The command always waits until the cluster has confirmed or refused every message, and fails\n"
     "when one was refused. --confirm prints the counts, and also fails when a message reached no\n"
-    "queue.\n"
+    "queue. What it waits for is told on standard error; a message whose node is down is refused\n"
+    "after timeouts.shard_unavailable_timeout (30s unless configured), and the command gives up\n"
+    "(exit code 75) when nothing at all was answered for a minute.\n"
     "\n"
     "--lines takes any bytes: lines end at a newline and nothing else. The newline is not part of\n"
     "the message; `segue consume` writes it again. A last line without one is marked with the\n"
@@ -36,7 +38,7 @@ constexpr const char* kDescription =
     "\n"
     "Examples:\n"
     "  segue publish --queue orders --body 'hello'\n"
-    "  segue publish --queue lines --lines < /etc/services\n"
+    "  segue publish --queue lines --lines < /var/lib/dpkg/status\n"
     "  segue publish --exchange amq.topic --routing-key order.eu.created --body '{}' --confirm\n"
     "  segue consume old --until-empty --ndjson | segue publish --ndjson --queue new\n";
 
@@ -95,6 +97,12 @@ class PublishCommand final : public SessionCommand {
     options.full_timeout = std::chrono::milliseconds(200);
     return options;
   }
+
+  std::string timeout_limits() const override {
+    return "for a router; how long messages wait for their shards is the cluster's "
+           "(timeouts.shard_unavailable_timeout, 30s)";
+  }
+  std::string queue() const override { return queue_.value_or(""); }
 
   int run_with(Console& console, client::Connection& connection) override {
     PublishFeed feed(console, connection);
@@ -199,15 +207,18 @@ class PublishCommand final : public SessionCommand {
   }
 
   static int tell_unsettled(Console& console, const PublishFeed::Counts& counts) {
-    console.note("segue: " + grouped(counts.open()) + " of " + grouped(counts.published) +
-                 " messages were not confirmed; they may or may not be in their queues");
+    console.note("segue: " + grouped(counts.open()) + " of " +
+                 counted(counts.published, "message") + (counts.open() == 1 ? " was" : " were") +
+                 " not confirmed; they may or may not be in their queues");
     return console.stop_requested() ? kExitInterrupted : kExitTimeout;
   }
 
   int tell_counts(Console& console, const PublishFeed::Counts& counts, int code) const {
     if (counts.rejected > 0) {
-      std::string line = "segue: " + grouped(counts.rejected) + " of " + grouped(counts.published) +
-                         " messages were refused, the first: " + printable(counts.reason);
+      std::string line = "segue: " + grouped(counts.rejected) + " of " +
+                         counted(counts.published, "message") +
+                         (counts.rejected == 1 ? " was" : " were") +
+                         " refused, the first: " + printable(counts.reason);
       if (!counts.queues.empty()) line += " (by " + printable(counts.queues) + ")";
       console.note(line);
       if (code == kExitOk) code = kExitRefused;
@@ -215,7 +226,7 @@ class PublishCommand final : public SessionCommand {
     if (counts.unroutable > 0) {
       const bool failure = queue_.has_value() || confirm_ || header_.mandatory;
       console.note(std::string(failure ? "segue: " : "segue: note: ") + grouped(counts.unroutable) +
-                   " of " + grouped(counts.published) + " messages reached no queue");
+                   " of " + counted(counts.published, "message") + " reached no queue");
       if (queue_)
         console.note("  is there a queue '" + printable(*queue_) + "'? `segue queue list`");
       if (failure && code == kExitOk) code = kExitRefused;

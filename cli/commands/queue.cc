@@ -1,4 +1,5 @@
 #include <chrono>
+#include <utility>
 
 #include "cli/commands/commands.h"
 #include "cli/exit_codes.h"
@@ -242,13 +243,18 @@ class QueueDelete final : public SessionCommand {
   int run_with(Console& console, client::Connection& connection) override {
     int code = kExitOk;
     for (const std::string& name : names_) {
+      const auto present = connection.admin().find_queue(name);
+      if (!present && present.error().code == client::ErrorCode::kNotFound) {
+        console.write("queue " + printable(name) + " is not there\n");
+        continue;
+      }
       const auto messages = connection.admin().delete_queue(name, settings_);
       if (!messages) {
         code = report(console, "delete queue '" + name + "'", messages.error());
         continue;
       }
-      console.write("queue " + printable(name) + " deleted with " + grouped(*messages) +
-                    " messages\n");
+      console.write("queue " + printable(name) + " deleted with " + counted(*messages, "message") +
+                    "\n");
     }
     return code;
   }
@@ -264,10 +270,13 @@ class Purge final : public SessionCommand {
     options.positional(name_, {"QUEUE", "the queue's name"});
   }
 
+  std::string queue() const override { return name_; }
+
   int run_with(Console& console, client::Connection& connection) override {
+    look_at_queue(connection);
     const auto messages = connection.admin().purge_queue(name_);
     if (!messages) return report(console, "purge queue '" + name_ + "'", messages.error());
-    console.write(grouped(*messages) + " messages purged from " + printable(name_) + "\n");
+    console.write(counted(*messages, "message") + " purged from " + printable(name_) + "\n");
     return kExitOk;
   }
 
@@ -296,13 +305,14 @@ CommandEntry queue_show_command() {
 
 CommandEntry queue_delete_command() {
   return {"queue delete", "delete queues and their messages",
-          "A queue that is not there counts as deleted.\n\nExamples:\n"
+          "A queue that is not there is told and is no failure.\n\nExamples:\n"
           "  segue queue delete orders\n  segue queue delete old-1 old-2 --if-empty\n",
           [] { return std::make_unique<QueueDelete>(); }};
 }
 
-CommandEntry purge_command() {
-  return {"purge", "remove the ready messages of a queue",
+CommandEntry purge_command(std::string path) {
+  const bool alias = path == "queue purge";
+  return {std::move(path), alias ? "the same as purge" : "remove the ready messages of a queue",
           "Messages that a consumer holds and has not settled stay.\n\nExample:\n"
           "  segue purge orders\n",
           [] { return std::make_unique<Purge>(); }};

@@ -11,6 +11,7 @@ const std::vector<CommandEntry>& command_table() {
       queue_list_command(),
       queue_show_command(),
       queue_delete_command(),
+      purge_command("queue purge"),
       exchange_declare_command(),
       exchange_list_command(),
       exchange_delete_command(),
@@ -21,7 +22,7 @@ const std::vector<CommandEntry>& command_table() {
       publish_command(),
       consume_command(),
       get_command(),
-      purge_command(),
+      purge_command("purge"),
       bench_command(),
       completion_command(),
   };

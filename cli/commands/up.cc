@@ -5,9 +5,11 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "cli/cluster_plan.h"
 #include "cli/commands/commands.h"
+#include "cli/endpoint.h"
 #include "cli/exit_codes.h"
 #include "cli/local_cluster.h"
 #include "cli/table_output.h"
@@ -22,9 +24,12 @@ using std::chrono::seconds;
 
 constexpr const char* kDescription =
     "Runs one router and some nodes on this machine, in the foreground, until Ctrl-C: for trying\n"
-    "out, for development and for tests. Data and logs go to the data directory and are still "
-    "there\n"
-    "the next time. With --config it runs every router and node of that file.\n"
+    "out, for development and for tests. Data, logs (logs/ID.log) and the cluster.yaml that is\n"
+    "written for them go to the data directory, and are still there the next time.\n"
+    "\n"
+    "With --config it runs every router and node of that file. Then data goes where the file says\n"
+    "(storage.data_dir, nodes[].data_dir; from this directory if relative), and only the logs go\n"
+    "to --data-dir.\n"
     "\n"
     "A process that dies is told and started again, so that one may kill a node and watch; with\n"
     "--no-restart it stays away. One that dies before all are up ends the whole command. Ctrl-C\n"
@@ -61,17 +66,25 @@ class UpCommand final : public Command {
  public:
   void declare(OptionTable& options) override {
     data_dir_ = environment("SEGUE_DATA_DIR").value_or("segue-data");
-    options.text(config_, {"config", 'c', "FILE", "run this configuration's processes"});
-    options.number(nodes_, {"nodes", 'n', "N", "how many nodes (3, or as many as have data)"}, 1,
-                   64);
-    options.text(data_dir_,
-                 {"data-dir", 'd', "DIR", "data and logs ($SEGUE_DATA_DIR, else ./segue-data)"});
-    options.text(endpoint_, {"endpoint", 'e', "ENDPOINT",
-                             "where the router listens (tcp://127.0.0.1:5680, or another port if "
-                             "that is taken)"});
-    options.flag(no_restart_, {"no-restart", 0, "", "leave processes that die alone"});
-    options.duration(ready_timeout_,
-                     {"ready-timeout", 0, "TIME", "give up when it is not up after this (60s)"});
+    options.text(config_,
+                 {"config", 'c', "FILE", "run all routers and nodes of this configuration"});
+    options.number(
+        nodes_, {"nodes", 'n', "N", "how many nodes, 1 to 64 (as many as have data, or 3)"}, 1, 64);
+    options.text(data_dir_, {"data-dir", 'd', "DIR",
+                             "data and logs; with --config the logs only ($SEGUE_DATA_DIR, else "
+                             "./segue-data)"});
+    options.custom({"endpoint", 'e', "ENDPOINT",
+                    "where the router listens: tcp://host:port, host:port, or ipc://path "
+                    "(tcp://127.0.0.1:5680, or another port if that is taken)"},
+                   [this](std::string_view value) {
+                     Result<std::string> full = full_endpoint(std::string(value));
+                     if (full) endpoint_ = *full;
+                     return full.status();
+                   });
+    options.flag(no_restart_, {"no-restart", 0, "", "do not start processes again that die"});
+    options.duration(ready_timeout_, {"ready-timeout", 0, "TIME",
+                                      "give up when not all is up after this, e.g. 500ms, 30s, 2m "
+                                      "(60s)"});
   }
 
   Status check(const OptionTable& options) override {
@@ -92,7 +105,12 @@ class UpCommand final : public Command {
     if (!config) return fail(console, config.status());
     LocalCluster cluster(*config,
                          {config_path_, own_directory(), data_dir_ + "/logs", !no_restart_});
-    console.note("data and logs: " + data_dir_);
+    if (config_) {
+      console.note("data: " + directories(*config) + " (by " + *config_ + ")\nlogs: " + data_dir_ +
+                   "/logs");
+    } else {
+      console.note("data and logs: " + data_dir_);
+    }
     const Status started = cluster.start();
     if (!started.is_ok()) return fail(console, started);
     int code = wait_until_ready(console, cluster, *config);
@@ -109,8 +127,26 @@ class UpCommand final : public Command {
     return status.code() == Code::kInvalidConfig ? kExitUsage : kExitRefused;
   }
 
+  // Where the nodes' data is: one directory when they share it, else all.
+  static std::string directories(const ClusterConfig& config) {
+    std::set<std::string> all;
+    std::error_code error;
+    for (const NodeConfig& node : config.nodes) {
+      std::filesystem::path path = std::filesystem::absolute(node.data_dir, error);
+      if (path.filename() == node.id) path = path.parent_path();
+      all.insert(path.lexically_normal().string());
+    }
+    std::string text;
+    for (const std::string& directory : all) text += (text.empty() ? "" : ", ") + directory;
+    return text;
+  }
+
   // The directories, the lock and, without --config, the configuration.
   Status prepare(DirectoryLock& lock) {
+    if (config_) {
+      // Refused before anything is made.
+      SEGUE_RETURN_IF_ERROR(load_cluster_config(*config_, process_environment()).status());
+    }
     std::error_code error;
     data_dir_ = std::filesystem::absolute(data_dir_, error).lexically_normal().string();
     while (data_dir_.size() > 1 && data_dir_.back() == '/') data_dir_.pop_back();
@@ -134,6 +170,9 @@ class UpCommand final : public Command {
     const Result<std::string> yaml =
         cluster_yaml({data_dir_, wanted, endpoint_.value_or(free_router_endpoint()), "sync"});
     if (!yaml) return yaml.status();
+    // The file of the last run stays when this one is refused.
+    SEGUE_RETURN_IF_ERROR(
+        parse_cluster_config(*yaml, "the generated cluster.yaml", process_environment()).status());
     config_path_ = data_dir_ + "/cluster.yaml";
     std::ofstream file(config_path_, std::ios::binary | std::ios::trunc);
     file << *yaml;
@@ -161,8 +200,8 @@ class UpCommand final : public Command {
     const TimePoint deadline = clock.now() + ready_timeout_;
     std::optional<client::Connection> connection;
     while (clock.now() < deadline) {
-      console.progress("starting " + std::to_string(config.nodes.size()) + " nodes and " +
-                       std::to_string(config.routers.size()) + " routers ...");
+      console.progress("starting " + counted(config.nodes.size(), "node") + " and " +
+                       counted(config.routers.size(), "router") + " ...");
       const auto events = cluster.poll(clock.now());
       if (!events.empty()) return tell_early_death(console, cluster, events.front());
       if (!connection) connection = connect(config);
@@ -235,7 +274,11 @@ class UpCommand final : public Command {
     console.note("stopping ...");
     const bool clean = cluster.stop(config.timeouts.shutdown * 2 + seconds(2),
                                     [&] { return console.stop_again(); });
-    if (!clean) console.note("segue: some processes did not stop in time and were killed");
+    if (!clean && console.stop_again()) {
+      console.note("segue: asked again to stop: the processes that still ran were killed");
+    } else if (!clean) {
+      console.note("segue: some processes did not stop in time and were killed");
+    }
     console.note("stopped; the data stays in its directory");
     if (code == kExitOk && !clean) return kExitRefused;
     return code;

@@ -6,7 +6,9 @@
 #include <fstream>
 #include <optional>
 
+#include "common/zmq_socket.h"
 #include "tests/fakes/process.h"
+#include "tests/fakes/test_cluster.h"
 
 namespace segue {
 namespace {
@@ -40,6 +42,9 @@ class SegueTool : public testing::Test {
   const TempDir directory_;
   Process up_;
 };
+
+// A node is missed only after two minutes, unless its socket tells.
+constexpr const char* kSlowLinks = "timeouts:\n  link_heartbeat: 60s\n";
 
 std::string file_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -82,6 +87,93 @@ TEST_F(SegueTool, TakesNoMoreThanTheCountAndLeavesTheRestUntouched) {
   const Ran none = run({"consume", "q", "--count", "2", "--idle", "100ms"});
   EXPECT_EQ(none.code, 3);
   EXPECT_EQ(none.err, "segue: 0 of 2 messages came from 'q'\n");
+}
+
+TEST_F(SegueTool, GivesAWholeBodyBackByteForByte) {
+  std::string body("two\nlines, \0 and no end", 23);
+  ASSERT_EQ(run({"queue", "declare", "raw"}).code, 0);
+  const std::string file = directory_.write("body", body);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(run({"publish", "--queue", "raw", file}).code, 0);
+  EXPECT_EQ(run({"get", "raw", "--raw"}).out, body);
+  EXPECT_EQ(run({"consume", "raw", "--count", "2", "--raw"}).out, body + body);
+  EXPECT_EQ(run({"consume", "raw", "--raw", "--ndjson"}).code, 64);
+}
+
+TEST_F(SegueTool, SaysWhetherItMadeOrTookAwayAnything) {
+  EXPECT_EQ(run({"exchange", "declare", "e"}).out, "exchange e created (direct)\n");
+  EXPECT_EQ(run({"exchange", "declare", "e"}).out,
+            "exchange e was there already, with equal settings (direct)\n");
+  EXPECT_EQ(run({"exchange", "declare", "e", "--type", "fanout"}).code, 1);
+  EXPECT_EQ(run({"exchange", "delete", "e"}).out, "exchange e deleted\n");
+  EXPECT_EQ(run({"exchange", "delete", "e"}).out, "exchange e is not there\n");
+  const Ran gone = run({"queue", "delete", "q"});
+  EXPECT_EQ(gone.out, "queue q is not there\n");
+  EXPECT_EQ(gone.code, 0);
+  ASSERT_EQ(run({"queue", "declare", "q"}).code, 0);
+  ASSERT_EQ(run({"publish", "--queue", "q", "--body", "1"}).code, 0);
+  EXPECT_EQ(run({"queue", "purge", "q"}).out, "1 message purged from q\n");
+  EXPECT_EQ(run({"purge", "q"}).out, "0 messages purged from q\n");
+  ASSERT_EQ(run({"publish", "--queue", "q", "--body", "1"}).code, 0);
+  EXPECT_EQ(run({"queue", "delete", "q"}).out, "queue q deleted with 1 message\n");
+}
+
+TEST_F(SegueTool, SaysWhatItWaitsForAndWhenItGoesOn) {
+  TestCluster cluster({.routers = 1, .nodes = 1, .shards = 4});
+  cluster.start_all();
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  const std::string use = "SEGUE_ROUTER=" + cluster.endpoint("r1");
+  ASSERT_EQ(Process("segue", {"queue", "declare", "q"}, {use}).wait(), 0);
+  cluster.kill("n1");
+  Process publish("segue", {"publish", "--queue", "q", "--body", "x"}, {use});
+  EXPECT_TRUE(publish.wait_for_stderr("segue: waiting: node n1 is not reachable"))
+      << publish.stderr_text();
+  EXPECT_TRUE(
+      publish.wait_for_stderr("queue q); publishes are kept until it takes them, at most "
+                              "30s"))
+      << publish.stderr_text();
+  Process consume("segue", {"consume", "q", "--count", "1", "--timeout", "60s"}, {use});
+  EXPECT_TRUE(consume.wait_for_stderr("segue: waiting: node n1 is down (shard "))
+      << consume.stderr_text();
+  cluster.start("n1");
+  EXPECT_EQ(publish.wait(), 0) << publish.stderr_text();
+  EXPECT_EQ(consume.wait(), 0) << consume.stderr_text();
+  EXPECT_EQ(consume.stdout_text(), "x\n");
+
+  cluster.kill("r1");
+  Process again("segue", {"publish", "--queue", "q", "--body", "y", "--timeout", "60s"}, {use});
+  EXPECT_TRUE(
+      again.wait_for_stderr("segue: waiting: no router answers at " + cluster.endpoint("r1")))
+      << again.stderr_text();
+  cluster.start("r1");
+  EXPECT_TRUE(again.wait_for_stderr("segue: going on: a router answers")) << again.stderr_text();
+  EXPECT_EQ(again.wait(), 0);
+}
+
+TEST_F(SegueTool, HintsAtTheVhostWhenThatIsWrong) {
+  const Ran wrong = run({"queue", "list", "--vhost", "v"});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_NE(wrong.err.find("no virtual host 'v'"), std::string::npos) << wrong.err;
+  EXPECT_NE(wrong.err.find("leave --vhost out"), std::string::npos) << wrong.err;
+}
+
+TEST_F(SegueTool, UpTakesHostAndPortAndLeavesNothingBehindWhenItIsRefused) {
+  const std::string data = directory_.path() + "/new";
+  Process wrong("segue", {"up", "--data-dir", data, "-e", "nonsense"});
+  EXPECT_EQ(wrong.wait(), 64);
+  EXPECT_NE(wrong.stderr_text().find("option --endpoint: expected"), std::string::npos)
+      << wrong.stderr_text();
+  Process missing("segue", {"up", "--data-dir", data, "--config", "/no/such/file"});
+  EXPECT_EQ(missing.wait(), 64);
+  EXPECT_FALSE(std::filesystem::exists(data));
+  // host:port is understood: what is wrong is that the port is taken.
+  ZmqContext context;
+  ZmqSocket taken(context, ZmqSocket::Kind::kRouter, {});
+  ASSERT_TRUE(taken.bind("tcp://127.0.0.1:*").is_ok());
+  const std::string endpoint = taken.bound_endpoint();
+  Process up("segue", {"up", "--nodes", "1", "--data-dir", data, "-e", endpoint.substr(6)});
+  EXPECT_EQ(up.wait(), 1) << up.stderr_text();
+  EXPECT_NE(up.stderr_text().find("cannot listen on " + endpoint), std::string::npos)
+      << up.stderr_text();
 }
 
 TEST_F(SegueTool, RoutesThroughAnExchange) {
@@ -143,6 +235,24 @@ TEST_F(SegueTool, TellsTheClustersStateForPeopleAndPrograms) {
   EXPECT_NE(json.out.find("\"nodes\":[{\"id\":\"n1\""), std::string::npos) << json.out;
 }
 
+TEST_F(SegueTool, SaysAtOnceThatAKilledNodeIsDown) {
+  TestCluster cluster({.routers = 1, .nodes = 2, .shards = 8, .yaml = kSlowLinks});
+  cluster.start_all();
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  const Words status = {"status", "--router", cluster.endpoint("r1")};
+  ASSERT_EQ(run(status).code, 0);
+  cluster.kill("n1");
+  // The router is told by its socket: long before the heartbeats, a minute here, would tell.
+  Ran down = run(status);
+  for (int i = 0; i < 100 && down.code == 0; ++i) down = run(status);
+  EXPECT_EQ(down.code, 1);
+  EXPECT_NE(down.out.find("leader n1 (DOWN: nothing can be declared)"), std::string::npos)
+      << down.out;
+  EXPECT_NE(down.out.find("n1    DOWN for "), std::string::npos) << down.out;
+  EXPECT_NE(down.out.find(" of n1 take no publishes: node n1 is not reachable"), std::string::npos)
+      << down.out;
+}
+
 TEST_F(SegueTool, LeavesWhatWasNotWrittenInTheQueueWhenTheReaderGoes) {
   ASSERT_EQ(run({"queue", "declare", "q"}).code, 0);
   // More than the pipe holds and the prefetch lets on its way.
@@ -171,6 +281,11 @@ TEST_F(SegueTool, MeasuresAndLeavesNoQueueBehind) {
         "\"publish_per_s\":", "\"consume_per_s\":", "\"confirm_latency_us\":{\"p50\":",
         "\"end_to_end_latency_us\":{\"p50\":", "\"cpu_seconds\":"}) {
     EXPECT_NE(ran.out.find(field), std::string::npos) << field << " in " << ran.out;
+  }
+  // Of this cluster's own processes, whatever else runs on this machine.
+  for (const char* process : {"\"n1\":", "\"r1\":"}) {
+    EXPECT_NE(ran.out.find(process, ran.out.find("cluster_cpu_seconds")), std::string::npos)
+        << process << " in " << ran.out;
   }
   EXPECT_EQ(run({"queue", "list", "--names"}).out, "");
 }
