@@ -33,6 +33,8 @@ segue::Status RouterLink::connect(const std::string& endpoint) {
 void RouterLink::disconnect() {
   if (!socket_) return;
   poller_.remove(*socket_);
+  // ZeroMQ goes on trying while it lingers: a Hello that was given up must not arrive late.
+  if (!broken().empty()) socket_->set_linger(std::chrono::milliseconds(0));
   socket_.reset();
 }
 
