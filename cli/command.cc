@@ -22,8 +22,11 @@ namespace {
 constexpr std::string_view kGlobalHelp =
     "\n"
     "Every command: --help for its options and examples.\n"
-    "The endpoint: --router, else SEGUE_ROUTER, else ~/.config/segue/config.json,\n"
-    "else tcp://127.0.0.1:5680.\n";
+    "The endpoint: --router, else SEGUE_ROUTER, else ~/.config/segue/config.json (or the file "
+    "that\n"
+    "SEGUE_CONFIG names), else tcp://127.0.0.1:5680.\n"
+    "Exit codes: 0 done, 1 refused or failed, 3 nothing there, 64 wrong arguments, 69 no router,\n"
+    "70 internal, 74 file or output, 75 no answer in time, 130 interrupted, 141 reader gone.\n";
 
 bool is_help(const std::string& word) {
   return word == "--help" || word == "-h" || word == "help";

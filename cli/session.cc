@@ -76,9 +76,10 @@ void SessionOptions::declare(OptionTable& options, const std::string& limits) {
                          "a router: tcp://host:port, host:port or ipc://path; may be given again "
                          "(SEGUE_ROUTER, else the configuration file, else "
                          "tcp://127.0.0.1:5680)"});
-  options.text(vhost, {"vhost", 0, "NAME", "the virtual host; there is only / so far (/)"});
-  options.duration(timeout, {"timeout", 0, "TIME",
-                             "how long to wait " + limits + ", e.g. 500ms, 30s, 2m (10s)"});
+  options.text(vhost, {"vhost", 0, "NAME", "the virtual host; so far there is only '/'"});
+  options.duration(
+      timeout, {"timeout", 0, "TIME",
+                "how long to wait " + limits + ": 500ms, 30s, 2m, or a number of seconds (10s)"});
 }
 
 int report(Console& console, const client::Error& error) {

@@ -10,8 +10,10 @@ namespace {
 
 constexpr const char* kDescription =
     "Makes a load on queues of its own, which it deletes at the end, and says what came of it:\n"
-    "rates, latencies, processor time (of the cluster's processes too, where they run on this\n"
-    "machine). Latency is counted from the publish, or with --rate from the moment at which the\n"
+    "rates, latencies, processor time (of the router and the nodes too, as far as they run on "
+    "this\n"
+    "machine and lived from start to end). Latency is counted from the publish, or with --rate "
+    "from the moment at which the\n"
     "message should have been published, so that a stall shows in all messages that it held up.\n"
     "Messages under 8 bytes carry no time, so there is no end-to-end latency of them.\n"
     "\n"
@@ -26,7 +28,9 @@ constexpr const char* kDescription =
 class BenchCommand final : public Command {
  public:
   void declare(OptionTable& options) override {
-    options.size(load_.size, {"size", 's', "BYTES", "bytes of a message (1024)"}, 0, 16u << 20);
+    options.size(load_.size,
+                 {"size", 's', "BYTES", "size of a body, e.g. 100, 16KiB; at most 16MiB (1KiB)"}, 0,
+                 16u << 20);
     options.number(load_.queues, {"queues", 'q', "N", "queues, used in turn (1)"}, 1, 10'000);
     options.number(load_.producers, {"producers", 0, "N", "publishing connections (1)"}, 1, 1000);
     options.number(load_.consumers,
@@ -43,9 +47,12 @@ class BenchCommand final : public Command {
                     "messages per second, all producers together (as "
                     "fast as it goes)"},
                    1, 10'000'000);
-    options.duration(load_.duration, {"seconds", 0, "TIME", "how long to publish (10s)"});
+    options.duration(
+        load_.duration,
+        {"seconds", 0, "TIME", "how long to publish, e.g. 30s, 2m, or a number of seconds (10s)"});
     options.number(load_.count, {"count", 'n', "N", "publish N messages instead"}, 1, UINT64_MAX);
-    options.custom({"durability", 0, "sync|MS", "of the queues (the cluster's)"},
+    options.custom({"durability", 0, "sync|MS",
+                    "of the queues: sync, or milliseconds between syncs (the cluster's)"},
                    [this](std::string_view value) {
                      if (value != "sync") {
                        const auto number = parse_number(value, 1, 60'000);

@@ -26,7 +26,8 @@ class BindingChange : public SessionCommand {
     options.text(binding_.routing_key, {"key", 'k', "KEY", "the binding key (empty)"});
     options.alias("key", "routing-key");
     options.custom(
-        {"argument", 'a', "NAME=VALUE", "an argument; may be given again"},
+        {"argument", 'a', "NAME=VALUE",
+         "an argument; VALUE is a whole number, true, false, or else text; may be given again"},
         [this](std::string_view value) { return add_assignment(binding_.arguments, value); });
     options.repeatable("argument");
   }

@@ -56,7 +56,8 @@ class ConsumeCommand final : public SessionCommand {
     options.positional(queue_, {"QUEUE", "the queue's name"});
     options.number(count_, {"count", 'n', "N", "stop after N messages"}, 0, UINT64_MAX);
     options.flag(until_empty_, {"until-empty", 0, "", "stop when the queue has nothing more"});
-    options.duration(idle_, {"idle", 0, "TIME", "stop when nothing came for this long"});
+    options.duration(idle_, {"idle", 0, "TIME",
+                             "stop when nothing came for this long, e.g. 500ms, 30s, 2m (never)"});
     options.flag(follow_,
                  {"follow", 'f', "", "wait for more when the queue is empty (the default)"});
     options.flag(ack_, {"ack", 0, "", "settle each message once it is written (the default)"});
@@ -70,8 +71,8 @@ class ConsumeCommand final : public SessionCommand {
   }
 
   std::string timeout_limits() const override {
-    return "for a router, and for the queue's node to take the subscription; not for messages, "
-           "see --idle";
+    return "for a router, and for the queue's node to take the subscription (not for messages: "
+           "--idle)";
   }
   std::string queue() const override { return queue_; }
 

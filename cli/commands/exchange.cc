@@ -16,10 +16,12 @@ class ExchangeDeclare final : public SessionCommand {
     // Not a choice(): the cluster knows which types there are.
     options.text(settings_.type, {"type", 't', "TYPE", "direct, fanout or topic (direct)"});
     options.flag(transient_, {"transient", 0, "", "not durable"});
-    options.flag(settings_.auto_delete, {"auto-delete", 0, "", "delete it with its last binding"});
+    options.flag(settings_.auto_delete,
+                 {"auto-delete", 0, "", "delete it when its last binding goes"});
     options.flag(settings_.internal, {"internal", 0, "", "takes no publishes from clients"});
     options.custom(
-        {"argument", 'a', "NAME=VALUE", "an argument; may be given again"},
+        {"argument", 'a', "NAME=VALUE",
+         "an argument; VALUE is a whole number, true, false, or else text; may be given again"},
         [this](std::string_view value) { return add_assignment(settings_.arguments, value); });
     options.repeatable("argument");
   }

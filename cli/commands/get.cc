@@ -32,7 +32,9 @@ class GetCommand final : public SessionCommand {
  protected:
   void declare_own(OptionTable& options) override {
     options.positional(queue_, {"QUEUE", "the queue's name"});
-    options.flag(no_ack_, {"no-ack", 0, "", "have the cluster settle it when it is sent"});
+    options.flag(no_ack_,
+                 {"no-ack", 0, "",
+                  "have the cluster settle it when it is sent: it is lost if this command dies"});
     options.flag(requeue_, {"requeue", 0, "", "put it back to its place"});
     options.flag(reject_, {"reject", 0, "", "refuse it for good"});
     options.flag(raw_, {"raw", 0, "", "write the body's bytes and no newline"});

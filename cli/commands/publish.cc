@@ -68,7 +68,7 @@ class PublishCommand final : public SessionCommand {
  protected:
   void declare_own(OptionTable& options) override {
     options.positional(file_, {"FILE", "what to publish; - or none: the standard input", false});
-    options.text(queue_, {"queue", 'q', "NAME", "straight to this queue"});
+    options.text(queue_, {"queue", 'q', "NAME", "straight to this queue, without bindings"});
     options.text(header_.exchange, {"exchange", 'e', "NAME", "to this exchange (the default one)"});
     options.text(header_.routing_key, {"routing-key", 'k', "KEY", "with this key (empty)"});
     options.text(body_, {"body", 'b', "TEXT", "publish this text"});
@@ -79,14 +79,17 @@ class PublishCommand final : public SessionCommand {
     options.flag(header_.mandatory, {"mandatory", 0, "",
                                      "have messages returned that no queue "
                                      "takes; counts as failure"});
-    options.custom({"header", 0, "NAME=VALUE", "a header; may be given again"},
-                   [this](std::string_view value) {
-                     return add_assignment(header_.properties.headers, value);
-                   });
+    options.custom(
+        {"header", 0, "NAME=VALUE",
+         "a header; VALUE is a whole number, true, false, or else text; may be given again"},
+        [this](std::string_view value) {
+          return add_assignment(header_.properties.headers, value);
+        });
     options.repeatable("header");
     options.text(header_.properties.content_type, {"content-type", 0, "TYPE", "e.g. text/plain"});
     options.text(header_.properties.correlation_id, {"correlation-id", 0, "ID", "for replies"});
-    options.text(header_.properties.reply_to, {"reply-to", 0, "QUEUE", "where replies go"});
+    options.text(header_.properties.reply_to,
+                 {"reply-to", 0, "QUEUE", "the queue that replies go to"});
     options.number(window_, {"window", 'w', "N", "unconfirmed messages at most (10000)"}, 1,
                    1'000'000);
   }
@@ -99,8 +102,7 @@ class PublishCommand final : public SessionCommand {
   }
 
   std::string timeout_limits() const override {
-    return "for a router; how long messages wait for their shards is the cluster's "
-           "(timeouts.shard_unavailable_timeout, 30s)";
+    return "for a router (not for confirms, see below)";
   }
   std::string queue() const override { return queue_.value_or(""); }
 

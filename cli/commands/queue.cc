@@ -76,7 +76,9 @@ class QueueDeclare final : public SessionCommand {
                      return Status::ok();
                    });
     options.custom(
-        {"argument", 'a', "NAME=VALUE", "another argument; may be given again"},
+        {"argument", 'a', "NAME=VALUE",
+         "another argument; VALUE is a whole number, true, false, or else text; may be given "
+         "again"},
         [this](std::string_view value) { return add_assignment(settings_.arguments, value); });
     options.repeatable("argument");
     options.flag(json_, {"json", 0, "", "print JSON"});
@@ -293,6 +295,7 @@ CommandEntry queue_declare_command() {
 
 CommandEntry queue_list_command() {
   return {"queue list", "list the queues with their counts",
+          "Counts of queues whose node is down are not known and shown as ?.\n\n"
           "Examples:\n  segue queue list\n  segue queue list bench- --names\n"
           "  segue queue list --json | jq 'map(.ready) | add'\n",
           [] { return std::make_unique<QueueList>(); }};

@@ -149,6 +149,21 @@ TEST_F(SegueTool, SaysWhatItWaitsForAndWhenItGoesOn) {
   EXPECT_EQ(again.wait(), 0);
 }
 
+TEST_F(SegueTool, CompletesQueueNamesQuotedAndExpandsNone) {
+  const std::string trap = directory_.path() + "/trap";
+  ASSERT_EQ(run({"queue", "declare", "it's $(touch " + trap + ")"}).code, 0);
+  const std::string script = directory_.write("complete", run({"completion", "bash"}).out);
+  Process bash("/bin/bash",
+               {"-c",
+                "source \"$0\"; COMP_WORDS=(segue queue purge it); COMP_CWORD=3; _segue; eval "
+                "\"set -- ${COMPREPLY[0]}\"; printf '%s|%s' $# \"$1\"",
+                script},
+               {"SEGUE_ROUTER=" + router(), "PATH=" SEGUE_BIN_DIR ":/usr/bin:/bin"});
+  EXPECT_EQ(bash.wait(), 0) << bash.stderr_text();
+  EXPECT_EQ(bash.stdout_text(), "1|it's $(touch " + trap + ")");
+  EXPECT_FALSE(std::filesystem::exists(trap));
+}
+
 TEST_F(SegueTool, HintsAtTheVhostWhenThatIsWrong) {
   const Ran wrong = run({"queue", "list", "--vhost", "v"});
   EXPECT_EQ(wrong.code, 1);
