@@ -230,7 +230,9 @@ class UpCommand final : public Command {
 
   static int tell_early_death(Console& console, LocalCluster& cluster,
                               const LocalCluster::Event& event) {
-    console.note("segue: " + event.text);
+    // What else the event says, that it will be started again, does not happen now.
+    console.note("segue: " + event.text.substr(0, event.text.find(';')) +
+                 ", before everything was up; giving up");
     const std::string tail = cluster.log_tail(event.id, 10);
     if (!tail.empty()) console.note("its last words:\n" + tail);
     return kExitRefused;

@@ -187,6 +187,9 @@ TEST_F(SegueTool, UpTakesHostAndPortAndLeavesNothingBehindWhenItIsRefused) {
   const std::string endpoint = taken.bound_endpoint();
   Process up("segue", {"up", "--nodes", "1", "--data-dir", data, "-e", endpoint.substr(6)});
   EXPECT_EQ(up.wait(), 1) << up.stderr_text();
+  EXPECT_NE(up.stderr_text().find("router r1 ended: exit code 69, before everything was up"),
+            std::string::npos)
+      << up.stderr_text();
   EXPECT_NE(up.stderr_text().find("cannot listen on " + endpoint), std::string::npos)
       << up.stderr_text();
 }
