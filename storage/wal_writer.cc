@@ -16,6 +16,8 @@ namespace {
 constexpr std::size_t kMaxInFlight = 64;
 /// Room kept for padding and the mark of a clean stop, whatever a record may use.
 constexpr std::uint64_t kMargin = 16 * kWalBlock;
+/// What release() counts by.
+constexpr std::uint64_t kStretchBytes = 1 << 20;
 constexpr std::uint64_t kSmallestFile = 4 * kWalBlock;
 constexpr int kFatalExitCode = 71;
 
@@ -61,7 +63,12 @@ WalWriter::WalWriter(FileSystem& files, WalOptions options, const RecoveredWal& 
       used_(recovered.files.begin(), recovered.files.end()),
       handovers_(kMaxInFlight),
       reports_(kMaxInFlight),
-      appender_(files_, recovered.last_group, stopping_) {}
+      appender_(files_, recovered.last_group, stopping_) {
+  for (const WalFileUse& file : used_) {
+    stretches_.push_back({file.used_bytes - kWalBlock, file.highest});
+    written_bytes_ += stretches_.back().bytes;
+  }
+}
 
 Status WalWriter::start(const RecoveredWal& recovered) {
   SEGUE_RETURN_IF_ERROR(files_.open(recovered));
@@ -180,6 +187,8 @@ void WalWriter::take_report(Report& report) {
   for (WalFileProgress& file : report.progress) {
     if (used_.back().number != file.number) used_.push_back({file.number, 0, 0, {}});
     WalFileUse& use = used_.back();
+    note_written(file.used_bytes - std::max<std::uint64_t>(use.used_bytes, kWalBlock),
+                 file.highest);
     use.file_bytes = file.file_bytes;
     use.used_bytes = file.used_bytes;
     for (const Committed& highest : file.highest) {
@@ -193,9 +202,24 @@ void WalWriter::take_report(Report& report) {
 void WalWriter::release(ShardId shard, LogIndex applied) {
   LogIndex& index = released_[shard];
   index = std::max(index, applied);
-  while (used_.size() > 1 && is_released(used_.front())) {
+  while (used_.size() > 1 && is_released(used_.front().highest)) {
     files_.release(used_.front().number, used_.front().file_bytes);
     used_.pop_front();
+  }
+  while (!stretches_.empty() && is_released(stretches_.front().highest)) {
+    written_bytes_ -= stretches_.front().bytes;
+    stretches_.pop_front();
+  }
+}
+
+void WalWriter::note_written(std::uint64_t bytes, const std::vector<Committed>& highest) {
+  if (stretches_.empty() || stretches_.back().bytes >= kStretchBytes) stretches_.emplace_back();
+  Stretch& stretch = stretches_.back();
+  stretch.bytes += bytes;
+  written_bytes_ += bytes;
+  for (const Committed& one : highest) {
+    LogIndex& index = stretch.highest[one.shard];
+    index = std::max(index, one.up_to);
   }
 }
 
@@ -204,8 +228,8 @@ LogIndex WalWriter::released(ShardId shard) const {
   return found == released_.end() ? LogIndex{0} : found->second;
 }
 
-bool WalWriter::is_released(const WalFileUse& file) const {
-  return std::all_of(file.highest.begin(), file.highest.end(),
+bool WalWriter::is_released(const std::map<ShardId, LogIndex>& highest) const {
+  return std::all_of(highest.begin(), highest.end(),
                      [this](const auto& entry) { return entry.second <= released(entry.first); });
 }
 
@@ -220,10 +244,8 @@ std::vector<ShardId> WalWriter::pinning() const {
 
 WalUsage WalWriter::usage() const {
   WalUsage usage;
-  for (const WalFileUse& file : used_) {
-    usage.file_bytes += file.file_bytes;
-    usage.written_bytes += file.used_bytes - kWalBlock;
-  }
+  for (const WalFileUse& file : used_) usage.file_bytes += file.file_bytes;
+  usage.written_bytes = written_bytes_;
   if (files_.is_short()) {
     usage.space_low = room() <= options_.reserve_bytes;
     usage.space_problem = files_.problem();

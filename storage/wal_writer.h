@@ -27,7 +27,7 @@ namespace segue::storage {
 struct WalUsage {
   std::uint64_t file_bytes =
       0;  // of files that hold records still needed, and the one being written
-  std::uint64_t written_bytes = 0;  // of records in them: what recovery would have to read
+  std::uint64_t written_bytes = 0;  // behind the oldest record that is not released
   bool space_low = false;           // only records that use the reserve are taken
   std::string space_problem;        // why the next file could not be made; empty when all is well
 };
@@ -104,7 +104,12 @@ class WalWriter {
   void hand_over();
   void drain_reports();
   void take_report(Report& report);
-  bool is_released(const WalFileUse& file) const;
+  struct Stretch {
+    std::uint64_t bytes = 0;
+    std::map<ShardId, LogIndex> highest;
+  };
+  bool is_released(const std::map<ShardId, LogIndex>& highest) const;
+  void note_written(std::uint64_t bytes, const std::vector<Committed>& highest);
   LogIndex released(ShardId shard) const;
   void finish_log();
   void fail_stop(const Status& status);
@@ -139,6 +144,10 @@ class WalWriter {
   std::uint64_t in_flight_ = 0;       // handovers not reported
   std::vector<Committed> committed_;  // for the next poll(); shards may repeat
   std::deque<WalFileUse> used_;       // files with records, and last the one being written
+  // The log behind the oldest record that is not released, in stretches of about a megabyte: a file
+  // is let go of as a whole, but what was released of it does not count as written any more.
+  std::deque<Stretch> stretches_;
+  std::uint64_t written_bytes_ = 0;  // of all stretches
   std::map<ShardId, LogIndex> released_;
   bool stopped_ = false;
 

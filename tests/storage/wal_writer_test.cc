@@ -194,6 +194,26 @@ TEST(WalWriter, RecyclesReleasedFilesAndKeepsTheirNumberBounded) {
   EXPECT_EQ(WalHarness::text(wal.replayed[kOne][0]), "command 1/291body");
 }
 
+TEST(WalWriter, WhatIsReleasedOfTheFileBeingWrittenDoesNotCountAsWritten) {
+  WalHarness wal;
+  wal.options.file_bytes = 64 << 20;
+  ASSERT_TRUE(wal.open());
+  const std::string body(512 << 10, 'x');
+  for (std::uint64_t i = 1; i <= 20; ++i) ASSERT_TRUE(wal.write(WalHarness::record(1, i, body)));
+  EXPECT_GT(wal.wal->usage().written_bytes, 10u << 20);
+  wal.wal->release(kOne, LogIndex(16));
+  EXPECT_GE(wal.wal->usage().written_bytes, 2u << 20);
+  EXPECT_LT(wal.wal->usage().written_bytes, 4u << 20);
+  wal.wal->release(kOne, LogIndex(20));
+  EXPECT_EQ(wal.wal->usage().written_bytes, 0u);
+  // After a restart what is not released counts, in whole files.
+  wal.kill();
+  ASSERT_TRUE(wal.open());
+  EXPECT_GT(wal.wal->usage().written_bytes, 10u << 20);
+  wal.wal->release(kOne, LogIndex(20));
+  EXPECT_EQ(wal.wal->usage().written_bytes, 0u);
+}
+
 TEST(WalWriter, AQuietShardThatPinsTheOldestFileIsNamed) {
   WalHarness wal;
   ASSERT_TRUE(wal.open());
