@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -23,21 +24,27 @@ class MemoryBudget {
   /// A batch read from disk, counted from now on.
   MessageBatchPtr track(MessageBatchPtr batch);
 
+  /// What the process may take.
   std::uint64_t limit() const { return limit_; }
   std::uint64_t used() const { return used_->load(std::memory_order_relaxed); }
-  bool should_spill() const { return used() > limit_ / 100 * 40; }
+  bool should_spill() const { return used() > for_messages() / 100 * 40; }
   /// How much to give back until should_spill() has been false for a while.
   std::uint64_t surplus() const {
-    const std::uint64_t aim = limit_ / 100 * 35;
+    const std::uint64_t aim = for_messages() / 100 * 35;
     return used() > aim ? used() - aim : 0;
   }
-  bool above_block_mark() const { return used() > limit_ / 100 * 70; }
-  bool below_unblock_mark() const { return used() < limit_ / 100 * 66; }
+  bool above_block_mark() const { return used() > for_messages() / 100 * 70; }
+  bool below_unblock_mark() const { return used() < for_messages() / 100 * 66; }
 
  private:
   using Counter = std::shared_ptr<std::atomic<std::uint64_t>>;
   template <typename Held>
   struct Holder;
+
+  /// Buffers of the log, of segments and of sockets, and the program itself, do not shrink with the
+  /// limit.
+  static constexpr std::uint64_t kFixedBytes = 32 << 20;
+  std::uint64_t for_messages() const { return limit_ - std::min(limit_ / 2, kFixedBytes); }
 
   const std::uint64_t limit_;
   Counter used_;

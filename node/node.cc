@@ -208,8 +208,11 @@ LinkServer::Options Node::link_options() const {
   for (const RouterConfig& router : config.routers) options.router_ids.push_back(router.id);
   for (const NodeConfig& node : config.nodes) options.node_ids.push_back(node.id);
   options.heartbeat = config.timeouts.link_heartbeat;
-  options.publish_window_bytes = config.limits.node_publish_window_bytes;
-  options.held_bytes = 2 * config.limits.node_publish_window_bytes;
+  // What is on its way from one router takes an eighth of the memory at most, but a message fits.
+  options.publish_window_bytes =
+      std::min(config.limits.node_publish_window_bytes,
+               std::max(self_.memory_limit / 8, config.limits.max_message_bytes));
+  options.held_bytes = 2 * options.publish_window_bytes;
   options.pid = static_cast<std::uint32_t>(::getpid());
   options.machine = machine_name();
   return options;
