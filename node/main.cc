@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/config.h"
+#include "common/descriptor_limit.h"
 #include "common/logging.h"
 #include "common/protobuf_setup.h"
 #include "common/zmq_socket.h"
@@ -105,6 +106,7 @@ std::optional<ClusterConfig> load(const Arguments& arguments) {
 
 int run(const ClusterConfig& config, const Arguments& arguments) {
   segue::node::configure_allocator();
+  segue::raise_descriptor_limit();
   segue::ShutdownSignals signals;
   const segue::SystemClock clock;
   segue::SystemRandom random;

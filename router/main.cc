@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/config.h"
+#include "common/descriptor_limit.h"
 #include "common/logging.h"
 #include "common/protobuf_setup.h"
 #include "common/zmq_socket.h"
@@ -20,6 +21,9 @@ constexpr int kOk = 0;
 constexpr int kUsage = 64;
 constexpr int kUnavailable = 69;
 constexpr int kConfig = 78;
+
+// Files and sockets that are no clients, with room to spare.
+constexpr std::uint64_t kOwnDescriptors = 128;
 
 constexpr const char* kFooter =
     "The configuration describes the whole cluster; the router finds itself in it by its id. It "
@@ -102,6 +106,14 @@ int run(const ClusterConfig& config, const Arguments& arguments) {
   Logger log(segue::stderr_log_sink(config.logging.format == "json" ? segue::LogFormat::kJson
                                                                     : segue::LogFormat::kText),
              clock, log_options);
+  const std::uint64_t descriptors = segue::raise_descriptor_limit();
+  if (descriptors < config.limits.max_sessions + kOwnDescriptors) {
+    log.warn("few_descriptors", {{"limit", descriptors},
+                                 {"max_sessions", config.limits.max_sessions},
+                                 {"advice",
+                                  "raise the hard limit (ulimit -Hn, LimitNOFILE) or "
+                                  "lower limits.max_sessions"}});
+  }
   segue::router::RouterProcess process(config, arguments.id, log);
   if (const Status started = process.start(); !started.is_ok()) {
     log.error("router_not_started", {{"router", arguments.id}, {"reason", started}});

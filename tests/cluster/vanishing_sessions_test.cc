@@ -101,5 +101,16 @@ TEST_F(VanishingSessions, AThousandLeaveNothingInTheRouterAndOthersGoOn) {
   }
 }
 
+TEST_F(VanishingSessions, MoreClientsThanTheShellsSoftLimitOfFilesFindRoom) {
+  cluster_.kill("r1");
+  Process router("/bin/sh", {"-c", "ulimit -Sn 64 && exec \"$0\" --config \"$1\" --id r1",
+                             std::string(SEGUE_BIN_DIR) + "/segue-router", cluster_.config()});
+  ASSERT_TRUE(cluster_.wait_ready()) << router.stderr_text();
+  std::deque<ZmtpClient> present;
+  for (std::uint64_t i = 1; i <= 200; ++i) {
+    ASSERT_TRUE(present.emplace_back(cluster_.endpoint("r1"), i).open()) << i;
+  }
+}
+
 }  // namespace
 }  // namespace segue
