@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <unordered_map>
 #include <zmq.hpp>
 
 #include "common/check.h"
@@ -20,19 +21,82 @@ namespace {
 // Below this, copying into the frame is cheaper than keeping the owner alive through ZeroMQ.
 constexpr std::size_t kCopyBelow = 4096;
 
+// A slice keeps the whole buffer alive that it is part of. Of a peer that has so much unread,
+// slices up to this size are copied, so that it does not keep much more than it is sent.
+constexpr std::uint64_t kLagging = 256 << 10;
+constexpr std::size_t kCopyOfLaggingBelow = 256 << 10;
+
+/// Bytes that one peer has not read, as far as they are counted. ZeroMQ's thread counts down.
+struct Unread {
+  std::atomic<std::uint64_t> by_bound[2] = {0, 0};
+
+  std::atomic<std::uint64_t>& of(ZmqSocket::Bound bound) {
+    return by_bound[bound == ZmqSocket::Bound::kReading ? 1 : 0];
+  }
+  bool none() const { return by_bound[0] == 0 && by_bound[1] == 0; }
+};
+
+/// Where a frame is counted while ZeroMQ has it; nowhere without `unread`.
+struct Counted {
+  std::shared_ptr<Unread> unread;
+  ZmqSocket::Bound bound = ZmqSocket::Bound::kWindow;
+
+  bool exceeds(std::uint64_t bytes) const {
+    return unread != nullptr && unread->of(bound).load(std::memory_order_relaxed) > bytes;
+  }
+};
+
+/// What ZeroMQ keeps alive until a frame has left.
+struct FrameOwner {
+  FrameOwner(std::shared_ptr<const void> kept, std::size_t size, Counted where)
+      : owner(std::move(kept)), bytes(size), counted(std::move(where)) {
+    if (counted.unread != nullptr) counted.unread->of(counted.bound) += bytes;
+  }
+  ~FrameOwner() {
+    if (counted.unread != nullptr) counted.unread->of(counted.bound) -= bytes;
+  }
+  FrameOwner(const FrameOwner&) = delete;
+  FrameOwner& operator=(const FrameOwner&) = delete;
+
+  const std::shared_ptr<const void> owner;
+  const std::size_t bytes;
+  const Counted counted;
+};
+
 void release_owner(void* /*data*/, void* owner) {
-  delete static_cast<std::shared_ptr<const void>*>(owner);
+  delete static_cast<FrameOwner*>(owner);
 }
 
-zmq::message_t frame_of(const std::vector<SharedBytes>& pieces) {
-  if (pieces.size() == 1 && pieces[0].size() >= kCopyBelow) {
-    auto* owner = new std::shared_ptr<const void>(pieces[0].owner());
-    // ZeroMQ does not write into a frame that it sends.
-    return zmq::message_t(const_cast<char*>(pieces[0].data()), pieces[0].size(), release_owner,
-                          owner);
+zmq::message_t shared_frame(const char* data, std::size_t size, std::shared_ptr<const void> owner,
+                            const Counted& counted) {
+  // ZeroMQ does not write into a frame that it sends.
+  return zmq::message_t(const_cast<char*>(data), size, release_owner,
+                        new FrameOwner(std::move(owner), size, counted));
+}
+
+zmq::message_t frame_of(std::string text, const Counted& counted) {
+  if (text.size() < kCopyBelow) return zmq::message_t(text.data(), text.size());
+  auto kept = std::make_shared<const std::string>(std::move(text));
+  const char* data = kept->data();
+  const std::size_t size = kept->size();
+  return shared_frame(data, size, std::move(kept), counted);
+}
+
+zmq::message_t frame_of(const std::vector<SharedBytes>& pieces, const Counted& counted) {
+  const std::size_t copy_below =
+      counted.bound == ZmqSocket::Bound::kWindow && counted.exceeds(kLagging) ? kCopyOfLaggingBelow
+                                                                              : kCopyBelow;
+  if (pieces.size() == 1 && pieces[0].size() >= copy_below) {
+    return shared_frame(pieces[0].data(), pieces[0].size(), pieces[0].owner(), counted);
   }
   std::size_t size = 0;
   for (const SharedBytes& piece : pieces) size += piece.size();
+  if (counted.unread != nullptr) {
+    std::string text;
+    text.reserve(size);
+    for (const SharedBytes& piece : pieces) text += piece.view();
+    return frame_of(std::move(text), counted);
+  }
   zmq::message_t frame(size);
   char* to = frame.data<char>();
   for (const SharedBytes& piece : pieces) {
@@ -43,14 +107,30 @@ zmq::message_t frame_of(const std::vector<SharedBytes>& pieces) {
   return frame;
 }
 
-zmq::message_t frame_of(std::string header) {
-  if (header.size() < kCopyBelow) return zmq::message_t(header.data(), header.size());
-  auto text = std::make_shared<const std::string>(std::move(header));
-  char* data = const_cast<char*>(text->data());
-  const std::size_t size = text->size();
-  return zmq::message_t(data, size, release_owner,
-                        new std::shared_ptr<const void>(std::move(text)));
-}
+/// The counters of a ROUTER socket's peers.
+class UnreadOfPeers {
+ public:
+  const std::shared_ptr<Unread>& of(std::string_view peer) {
+    key_.assign(peer);
+    const auto found = peers_.find(key_);
+    if (found != peers_.end()) return found->second;
+    if (peers_.size() >= sweep_at_) sweep();
+    return peers_.emplace(key_, std::make_shared<Unread>()).first->second;
+  }
+
+ private:
+  static constexpr std::size_t kFew = 1024;
+
+  // Nobody tells when a peer goes: those that have nothing unread may be forgotten.
+  void sweep() {
+    std::erase_if(peers_, [](const auto& entry) { return entry.second->none(); });
+    sweep_at_ = std::max(kFew, 2 * peers_.size());
+  }
+
+  std::unordered_map<std::string, std::shared_ptr<Unread>> peers_;
+  std::string key_;
+  std::size_t sweep_at_ = kFew;
+};
 
 SharedBytes bytes_of(zmq::message_t frame) {
   auto owner = std::make_shared<zmq::message_t>(std::move(frame));
@@ -73,9 +153,10 @@ ZmqContext::ZmqContext(int io_threads) : holder_(std::make_unique<Holder>()) {
 ZmqContext::~ZmqContext() = default;
 
 struct ZmqSocket::Holder {
-  Holder(zmq::context_t& context, Kind of)
+  Holder(zmq::context_t& context, Kind of, std::uint64_t unread_limit)
       : socket(context, of == Kind::kDealer ? zmq::socket_type::dealer : zmq::socket_type::router),
-        kind(of) {}
+        kind(of),
+        max_unread_bytes(unread_limit) {}
   ~Holder() {
     // In this order: ZeroMQ's thread would wait forever to tell an event when nobody takes it.
     if (events) zmq_socket_monitor(socket.handle(), nullptr, 0);
@@ -84,12 +165,14 @@ struct ZmqSocket::Holder {
 
   zmq::socket_t socket;
   Kind kind;
+  const std::uint64_t max_unread_bytes;
+  UnreadOfPeers unread;
   zmq::socket_t events;  // the other end of ZeroMQ's monitor, when watched
   Trouble trouble = Trouble::kNone;
 };
 
 ZmqSocket::ZmqSocket(ZmqContext& context, Kind kind, const Options& options)
-    : holder_(std::make_unique<Holder>(context.holder_->context, kind)) {
+    : holder_(std::make_unique<Holder>(context.holder_->context, kind, options.max_unread_bytes)) {
   zmq::socket_t& socket = holder_->socket;
   socket.set(zmq::sockopt::sndhwm, options.high_water_mark);
   socket.set(zmq::sockopt::rcvhwm, options.high_water_mark);
@@ -148,18 +231,24 @@ std::string ZmqSocket::bound_endpoint() const {
 }
 
 bool ZmqSocket::send(std::string_view peer, std::string header,
-                     const std::vector<SharedBytes>& bodies, bool with_bodies) {
+                     const std::vector<SharedBytes>& bodies, bool with_bodies, Bound bound) {
   zmq::socket_t& socket = holder_->socket;
   const bool more = with_bodies || !bodies.empty();
+  Counted counted;
+  if (holder_->max_unread_bytes > 0) {
+    counted = {holder_->unread.of(peer), bound};
+    if (bound == Bound::kReading && counted.exceeds(holder_->max_unread_bytes)) return false;
+  }
   try {
     const auto first = zmq::send_flags::dontwait | zmq::send_flags::sndmore;
     if (holder_->kind == Kind::kRouter) {
       // With ROUTER_MANDATORY the first frame decides; the rest of a message is then always taken.
       if (!socket.send(zmq::const_buffer(peer.data(), peer.size()), first)) return false;
     }
-    if (!socket.send(frame_of(std::move(header)), more ? first : zmq::send_flags::dontwait))
+    if (!socket.send(frame_of(std::move(header), counted),
+                     more ? first : zmq::send_flags::dontwait))
       return false;
-    if (more && !socket.send(frame_of(bodies), zmq::send_flags::dontwait)) return false;
+    if (more && !socket.send(frame_of(bodies, counted), zmq::send_flags::dontwait)) return false;
     return true;
   } catch (const zmq::error_t& error) {
     // EHOSTUNREACH: the peer has gone. Anything else means the socket itself is unusable.

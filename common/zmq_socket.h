@@ -43,9 +43,17 @@ struct WireMessage {
 class ZmqSocket {
  public:
   enum class Kind { kDealer, kRouter };
+  /// What keeps frames for a peer that does not read from piling up in memory.
+  enum class Bound {
+    kWindow,   // the sender counts what is on the way by itself
+    kReading,  // nothing: no more is sent while max_unread_bytes wait
+  };
   struct Options {
     /// Messages that ZeroMQ may hold for one peer; what is beyond is refused, never dropped.
     int high_water_mark = 10'000;
+    /// Bytes of Bound::kReading frames that may wait for one peer of a ROUTER to read; small frames
+    /// are not counted, the high-water mark bounds them. 0: no limit.
+    std::uint64_t max_unread_bytes = 0;
     /// A larger frame closes the connection it came on. 0: no limit.
     std::int64_t max_frame_bytes = 0;
     std::chrono::milliseconds linger{0};
@@ -77,7 +85,7 @@ class ZmqSocket {
   /// `peer` is ignored on a DEALER. Bodies are sent back to back as one frame, a single large one
   /// without copying; `with_bodies` sends the frame even when it is empty.
   bool send(std::string_view peer, std::string header, const std::vector<SharedBytes>& bodies = {},
-            bool with_bodies = false);
+            bool with_bodies = false, Bound bound = Bound::kWindow);
   /// How long unsent messages may go on being sent after the socket is closed.
   void set_linger(std::chrono::milliseconds linger);
   /// Takes the next message if there is one.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/bytes.h"
+#include "common/zmq_socket.h"
 
 namespace segue::router {
 
@@ -14,9 +15,11 @@ class ClientOutput {
   virtual ~ClientOutput() = default;
   /// Sends without waiting. `peer` is the client's routing id; `header` a serialized RouterFrame;
   /// `bodies` stand back to back in frame 2, which `with_bodies` sends even when it is empty.
-  /// False: the client is gone or does not read, and nothing was sent.
+  /// `bound` says what keeps frames from piling up for a client that does not read. False: the
+  /// client is gone or does not read, and nothing was sent.
   virtual bool send(std::string_view peer, std::string header,
-                    const std::vector<SharedBytes>& bodies, bool with_bodies) = 0;
+                    const std::vector<SharedBytes>& bodies, bool with_bodies,
+                    ZmqSocket::Bound bound) = 0;
 };
 
 }  // namespace segue::router

@@ -114,7 +114,7 @@ void ClientServer::refuse(const std::string& peer, std::uint64_t epoch, Code cod
   frame.mutable_link()->set_epoch(epoch);
   frame.mutable_close()->set_code(static_cast<std::uint32_t>(code));
   frame.mutable_close()->set_text(text);
-  output_.send(peer, frame.SerializeAsString(), {}, false);
+  output_.send(peer, frame.SerializeAsString(), {}, false, ZmqSocket::Bound::kReading);
   log_.info("client_refused", {{"code", code}, {"reason", text}});
 }
 

@@ -1,5 +1,7 @@
 #include "router/delivery_path.h"
 
+#include <algorithm>
+
 #include "router/errors.h"
 
 namespace segue::router {
@@ -82,13 +84,26 @@ void DeliveryPath::consume(Session& session, const v1::Consume& consume,
   subscription.set_prefetch_bytes(consume.prefetch_bytes());
   subscription.set_no_ack(consume.no_ack());
   subscription.set_priority(consume.priority());
-  subscription.set_window_bytes(limits_.delivery_window_bytes);
+  subscription.set_window_bytes(window_of_next(session));
   consumer->on_subscribed = std::move(then);
   consumer->deadline = turn_.now + subscribe_timeout_;
   sessions_consumers_[session.id()].by_number[consumer->number] = consumer->id;
   by_queue_[consumer->queue].insert(consumer->id);
   Consumer& added = *(consumers_[consumer->id] = std::move(consumer));
   if (node->up) subscribe(added);
+}
+
+// The more consumers a session has, the smaller the window of the next, so that all together they
+// hold not much more than the first few when nothing is read.
+std::uint64_t DeliveryPath::window_of_next(const Session& session) {
+  constexpr std::uint64_t kFullWindows = 4;
+  constexpr std::uint64_t kLeastBytes = 256 << 10;
+  const std::uint64_t full = limits_.delivery_window_bytes;
+  const SessionConsumers* mine = consumers_of(session);
+  const std::uint64_t number = mine == nullptr ? 1 : mine->by_number.size() + 1;
+  if (number <= kFullWindows) return full;
+  const std::uint64_t share = full * (kFullWindows * kFullWindows) / (number * number);
+  return std::max(share, std::min(kLeastBytes, full));
 }
 
 void DeliveryPath::subscribe(Consumer& consumer) {

@@ -74,6 +74,7 @@ class DeliveryPath {
   Consumer* find(const Session& session, std::uint64_t number);
   SessionConsumers* consumers_of(const Session& session);
   Status check_new(Session& session, std::uint64_t number);
+  std::uint64_t window_of_next(const Session& session);
   void subscribe(Consumer& consumer);
   void unsubscribe(Node& node, ConsumerId consumer, bool requeue);
   void deliver(Consumer& consumer, v1::NodeDelivery& delivery, const SharedBytes& bodies);

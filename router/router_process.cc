@@ -15,12 +15,16 @@ constexpr Duration kTick = std::chrono::milliseconds(50);
 constexpr std::chrono::milliseconds kLinger{500};
 // A client that has not read so many frames is taken for gone.
 constexpr int kClientHighWaterMark = 10'000;
+// Answers that a client has not read may take so many of the largest frames; then it is taken for
+// gone too.
+constexpr std::uint64_t kUnreadFrames = 2;
 // Frames of a node are bounded by windows, not by counts.
 constexpr int kNodeHighWaterMark = 100'000;
 
 ZmqSocket::Options client_socket(const LimitsConfig& limits) {
   ZmqSocket::Options options;
   options.high_water_mark = kClientHighWaterMark;
+  options.max_unread_bytes = kUnreadFrames * limits.max_frame_bytes;
   // Frames somewhat too large are answered with a Close that says so; far larger ones end the
   // connection before they are read.
   options.max_frame_bytes = static_cast<std::int64_t>(2 * limits.max_frame_bytes);
@@ -80,8 +84,9 @@ Status RouterProcess::start() {
 }
 
 bool RouterProcess::send(std::string_view peer, std::string header,
-                         const std::vector<SharedBytes>& bodies, bool with_bodies) {
-  return clients_.send(peer, std::move(header), bodies, with_bodies);
+                         const std::vector<SharedBytes>& bodies, bool with_bodies,
+                         ZmqSocket::Bound bound) {
+  return clients_.send(peer, std::move(header), bodies, with_bodies, bound);
 }
 
 void RouterProcess::run(ShutdownSignals& signals) {

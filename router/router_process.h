@@ -29,7 +29,7 @@ class RouterProcess final : private ClientOutput {
 
  private:
   bool send(std::string_view peer, std::string header, const std::vector<SharedBytes>& bodies,
-            bool with_bodies) override;
+            bool with_bodies, ZmqSocket::Bound bound) override;
   /// One turn of the loop; false: nothing came.
   bool turn();
   void sleep();

@@ -12,23 +12,24 @@ Session::Session(Identity identity, const Link& link, PublishLedger::Options led
       ended_list_(ended) {}
 
 template <typename Frame>
-void Session::transmit(Frame& frame, const std::vector<SharedBytes>& bodies, bool with_bodies) {
+void Session::transmit(Frame& frame, const std::vector<SharedBytes>& bodies, bool with_bodies,
+                       ZmqSocket::Bound bound) {
   frame.mutable_link()->set_epoch(link_.epoch());
   frame.mutable_link()->set_sequence(link_.stamp(turn_.now));
   std::string header;
   frame.SerializeToString(&header);
-  if (!output_.send(identity_.peer, std::move(header), bodies, with_bodies)) {
+  if (!output_.send(identity_.peer, std::move(header), bodies, with_bodies, bound)) {
     drop("the client has gone or does not read");
   }
 }
 
 void Session::send(v1::RouterFrame& frame, const std::vector<SharedBytes>& bodies,
                    bool with_bodies) {
-  if (!ended_) transmit(frame, bodies, with_bodies);
+  if (!ended_) transmit(frame, bodies, with_bodies, ZmqSocket::Bound::kReading);
 }
 
 void Session::send(v1::RawDeliverFrame& frame, const SharedBytes& bodies) {
-  if (!ended_) transmit(frame, {bodies}, true);
+  if (!ended_) transmit(frame, {bodies}, true, ZmqSocket::Bound::kWindow);
 }
 
 void Session::close(Code code, std::string text) {
@@ -51,7 +52,7 @@ void Session::end(Status reason, bool tell) {
 }
 
 void Session::send_before_close(v1::RouterFrame& frame) {
-  if (tell_client_) transmit(frame, {}, false);
+  if (tell_client_) transmit(frame, {}, false, ZmqSocket::Bound::kReading);
 }
 
 void Session::send_close() {
@@ -59,7 +60,7 @@ void Session::send_close() {
   v1::RouterFrame frame;
   frame.mutable_close()->set_code(static_cast<std::uint32_t>(end_reason_.code()));
   frame.mutable_close()->set_text(end_reason_.message());
-  transmit(frame, {}, false);
+  transmit(frame, {}, false, ZmqSocket::Bound::kReading);
 }
 
 }  // namespace segue::router

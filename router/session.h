@@ -66,7 +66,8 @@ class Session {
  private:
   void end(Status reason, bool tell);
   template <typename Frame>
-  void transmit(Frame& frame, const std::vector<SharedBytes>& bodies, bool with_bodies);
+  void transmit(Frame& frame, const std::vector<SharedBytes>& bodies, bool with_bodies,
+                ZmqSocket::Bound bound);
 
   Identity identity_;
   Link link_;

@@ -44,6 +44,39 @@ TEST(ZmqSocket, CarriesHeaderAndBodiesBothWays) {
   EXPECT_EQ(answer.bodies.view(), "abcd");
 }
 
+TEST(ZmqSocket, SendsNoMoreAnswersToAPeerThatDoesNotRead) {
+  constexpr std::uint64_t kMost = 4 << 20;
+  ZmqContext context;
+  ZmqSocket::Options options;
+  options.max_unread_bytes = kMost;
+  ZmqSocket router(context, ZmqSocket::Kind::kRouter, options);
+  ZmqSocket::Options lazy;
+  lazy.high_water_mark = 1;
+  ZmqSocket dealer(context, ZmqSocket::Kind::kDealer, lazy);
+  ASSERT_TRUE(router.bind("tcp://127.0.0.1:*").is_ok());
+  ASSERT_TRUE(dealer.connect(router.bound_endpoint()).is_ok());
+  ASSERT_TRUE(dealer.send("", "hello"));
+  WireMessage message;
+  ASSERT_TRUE(wait_for(router, message));
+  const std::vector<SharedBytes> body = {SharedBytes::from(std::string(512 << 10, 'x'))};
+  int sent = 0;
+  while (sent < 1000 &&
+         router.send(message.peer, "answer", body, true, ZmqSocket::Bound::kReading)) {
+    ++sent;
+  }
+  // What the system's buffers take is not counted.
+  EXPECT_LT(sent, 100);
+  EXPECT_FALSE(router.send(message.peer, "small", {}, false, ZmqSocket::Bound::kReading));
+  // What has a window of its own goes on.
+  EXPECT_TRUE(router.send(message.peer, "delivery", body, true, ZmqSocket::Bound::kWindow));
+  WireMessage answer;
+  for (int i = 0; i < sent; ++i) ASSERT_TRUE(wait_for(dealer, answer)) << i;
+  ASSERT_TRUE(wait_for(dealer, answer));
+  EXPECT_EQ(answer.header.view(), "delivery");
+  EXPECT_EQ(answer.bodies.size(), body[0].size());
+  EXPECT_TRUE(router.send(message.peer, "again", body, true, ZmqSocket::Bound::kReading));
+}
+
 TEST(ZmqSocket, RefusesAnUnknownPeer) {
   ZmqContext context;
   ZmqSocket router(context, ZmqSocket::Kind::kRouter, {});

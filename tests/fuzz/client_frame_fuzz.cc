@@ -32,7 +32,8 @@ class StandingClock final : public segue::Clock {
 
 class Clients final : public segue::router::ClientOutput {
  public:
-  bool send(std::string_view, std::string header, const std::vector<SharedBytes>&, bool) override {
+  bool send(std::string_view, std::string header, const std::vector<SharedBytes>&, bool,
+            segue::ZmqSocket::Bound) override {
     v1::RouterFrame frame;
     SEGUE_CHECK(frame.ParseFromString(header));
     return true;

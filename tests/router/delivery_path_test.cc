@@ -168,6 +168,19 @@ TEST_F(DeliveryPathTest, BoundsTheConsumersOfASession) {
   EXPECT_EQ(consume_error(), number(Code::kResourceError));
 }
 
+TEST_F(DeliveryPathTest, GivesTheManyConsumersOfASessionSmallerWindows) {
+  std::vector<std::uint64_t> windows;
+  for (std::uint64_t number = 1; number <= 200; ++number) {
+    consume(number);
+    windows.push_back(n1.commands().at(0).subscribe().window_bytes());
+  }
+  const std::uint64_t full = config.limits.delivery_window_bytes;
+  EXPECT_EQ(windows[0], full);
+  EXPECT_EQ(windows[3], full);
+  EXPECT_EQ(windows[7], full / 4);
+  EXPECT_EQ(windows[199], 256u << 10);
+}
+
 TEST_F(DeliveryPathTest, PassesTheNodesRefusalOn) {
   consume(1);
   const auto commands = n1.commands();

@@ -30,7 +30,7 @@ class FakeClients final : public ClientOutput {
   };
 
   bool send(std::string_view peer, std::string header, const std::vector<SharedBytes>& bodies,
-            bool with_bodies) override {
+            bool with_bodies, ZmqSocket::Bound) override {
     if (gone.contains(std::string(peer))) return false;
     Sent sent;
     EXPECT_TRUE(sent.frame.ParseFromString(header));
