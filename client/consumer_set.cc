@@ -67,12 +67,14 @@ void ConsumerSet::send_consume(Subscription& subscription, TimePoint now) {
   to_wire(core.options().arguments, consume->mutable_arguments());
   const TimePoint deadline =
       subscription.first_answer ? subscription.deadline : now + request_timeout_;
-  // Not repeatable: every session subscribes anew by itself.
+  // Every session subscribes anew by itself: one that waits unsent when the session breaks would be
+  // a second one in the next.
   requests_.submit(
       {std::move(request), false, deadline,
        [this, number = core.number()](const Result<v1::Reply>& answer, const SharedBytes&) {
          on_consume_answer(number, answer);
-       }});
+       },
+       true});
 }
 
 void ConsumerSet::on_consume_answer(std::uint64_t number, const Result<v1::Reply>& answer) {

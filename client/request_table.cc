@@ -59,8 +59,11 @@ void RequestTable::on_session_lost(const Error& why) {
   std::vector<Submission> lost;
   for (auto at = requests_.begin(); at != requests_.end();) {
     const auto now = at++;
-    if (!now->second.sent) continue;
-    if (now->second.submission.repeatable) {
+    if (now->second.submission.this_session_only) {
+      lost.push_back(take(now));
+    } else if (!now->second.sent) {
+      continue;
+    } else if (now->second.submission.repeatable) {
       now->second.sent = false;
       waiting_.insert(now->first);
     } else {

@@ -26,6 +26,8 @@ class RequestTable {
     bool repeatable = true;
     TimePoint deadline;
     Done done;
+    /// It has no meaning in the next session, not even unsent.
+    bool this_session_only = false;
   };
 
   void submit(Submission submission);
@@ -33,7 +35,8 @@ class RequestTable {
   /// cannot run over.
   void send_waiting(LinkWriter& writer);
   void on_reply(v1::Reply reply, const SharedBytes& bodies);
-  /// Ends those on their way that may not be repeated; the others wait for the next session.
+  /// Ends those on their way that may not be repeated and those of this session only; the others
+  /// wait for the next session.
   void on_session_lost(const Error& why);
   void expire(TimePoint now);
   void fail_all(const Error& why);

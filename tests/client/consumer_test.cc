@@ -225,6 +225,20 @@ TEST_F(Consuming, SubscribesAgainAndForgetsTagsOfTheFormerSession) {
   EXPECT_EQ(old->body(), "old");
 }
 
+TEST_F(Consuming, SubscribesOnceInASessionAfterOneThatEndedAsItBegan) {
+  Connection connection = open();
+  Consumer consumer = subscribe(connection);
+  one_.edit([](auto& behaviour) { behaviour.close_after_hello.set_code(320); });
+  const std::uint64_t before = connection.reconnects();
+  one_.close(320, "the test breaks the session");
+  ASSERT_TRUE(one_.wait_until([&] { return connection.reconnects() >= before + 2; }));
+  // Both sessions asked for it, but the first came to nothing before it could say so.
+  ASSERT_TRUE(connection.admin().find_queue("q"));
+  EXPECT_EQ(count_requests(v1::Request::kConsume), 2u);
+  one_.deliver(1, 1, {"x"});
+  EXPECT_TRUE(consumer.next(kLong));
+}
+
 TEST_F(Consuming, TriesAgainWhenAShardIsNotThereAfterTheReconnect) {
   std::atomic<int> consumes{0};
   one_.edit([&](auto& behaviour) {

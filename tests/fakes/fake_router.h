@@ -44,6 +44,8 @@ class FakeRouter {
     /// Hello is answered with this Close if its code is not 0.
     v1::Close refusal;
     v1::HelloOk hello_ok = default_hello_ok();
+    /// Follows the next HelloOk at once if its code is not 0.
+    v1::Close close_after_hello;
     /// What requests are answered with; null result: an empty success.
     std::function<void(const v1::Request&, v1::Reply&, std::string& bodies)> on_request;
   };
@@ -263,7 +265,13 @@ class FakeRouter {
     } else {
       return;
     }
+    const bool let_in = frame.has_hello_ok();
     send_locked(std::move(frame), {});
+    if (!let_in || behaviour_.close_after_hello.code() == 0) return;
+    v1::RouterFrame end;
+    end.mutable_close()->Swap(&behaviour_.close_after_hello);
+    behaviour_.close_after_hello.Clear();
+    send_locked(std::move(end), {});
   }
   void answer(const v1::Request& request) {
     if (!behaviour_.answer_requests) return;
