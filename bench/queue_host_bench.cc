@@ -37,6 +37,7 @@ class NoDisk final : public storage::DiskDataCenter {
   }
   void release_log(ShardId, LogIndex) override {}
   std::vector<ShardId> pinning_log() const override { return {}; }
+  std::vector<ShardId> take_wanted_checkpoints() override { return {}; }
   void run_in_background(std::function<void()> work, std::function<void()> done) override {
     work();
     done();

@@ -15,6 +15,10 @@ constexpr Duration kTryAgain = std::chrono::seconds(1);
 void Checkpointer::on_tick() {
   if (shutting_down_ || clock_.now < paused_until_) return;
   const storage::DiskStats stats = disk_.stats();
+  for (const ShardId shard : disk_.take_wanted_checkpoints()) {
+    wanted_.insert(shard);
+    todo_.push_back(shard);
+  }
   const bool idle = !current_ && todo_.empty();
   if (idle && (stats.wal_bytes_since_checkpoint >= options_.wal_bytes || stats.wal_space_low)) {
     add_changed_shards();
@@ -44,7 +48,8 @@ void Checkpointer::step() {
   while (!current_ && !todo_.empty()) {
     Shard* shard = shards_.find(todo_.front());
     todo_.pop_front();
-    if (shard != nullptr && shard->applied() > shard->checkpointed()) begin(*shard);
+    if (shard == nullptr) continue;
+    if (wanted_.erase(shard->id()) > 0 || shard->applied() > shard->checkpointed()) begin(*shard);
   }
   if (current_ && !current_->writing) {
     auto& stores = current_->stores;

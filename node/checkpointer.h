@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,7 @@ class Checkpointer {
   const TurnClock& clock_;
   Logger& log_;
   std::deque<ShardId> todo_;
+  std::set<ShardId> wanted_;  // of todo_: also if nothing was logged since the last
   std::optional<Current> current_;
   std::map<ShardId, TimePoint> changed_since_;
   TimePoint next_age_check_{};

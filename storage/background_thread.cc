@@ -1,5 +1,6 @@
 #include "storage/background_thread.h"
 
+#include <limits>
 #include <utility>
 
 namespace segue::storage {
@@ -17,6 +18,10 @@ void BackgroundThread::post(BackgroundJob job) {
 
 void BackgroundThread::post_urgent(BackgroundJob job) {
   push(urgent_, std::move(job));
+}
+
+void BackgroundThread::post_idle(BackgroundJob job) {
+  push(idle_jobs_, std::move(job));
 }
 
 void BackgroundThread::push(std::deque<BackgroundJob>& lane, BackgroundJob job) {
@@ -48,7 +53,7 @@ void BackgroundThread::stop() {
   for (;;) {
     {
       std::unique_lock lock(mutex_);
-      idle_.wait(lock, [this] { return !busy_ && bulk_.empty() && urgent_.empty(); });
+      idle_.wait(lock, [this] { return !busy_ && nothing_waits(); });
       if (done_.empty()) {
         ending_ = true;
         break;
@@ -72,43 +77,40 @@ void BackgroundThread::abandon() {
   done_.clear();
 }
 
-bool BackgroundThread::take(BackgroundJob& job, BackgroundJob& bulk) {
+BackgroundJob* BackgroundThread::take(Current& current) {
   std::unique_lock lock(mutex_);
-  if (abandoned_) return false;
-  if (urgent_.empty() && bulk_.empty() && !bulk.step) {
+  if (abandoned_) return nullptr;
+  if (nothing_waits() && !current.bulk.step && !current.idle.step) {
     busy_ = false;
     idle_.notify_all();
-    work_.wait(lock, [this] { return ending_ || !urgent_.empty() || !bulk_.empty(); });
+    work_.wait(lock, [this] { return ending_ || !nothing_waits(); });
   }
-  if (abandoned_) return false;
+  if (abandoned_) return nullptr;
   busy_ = true;
-  if (!urgent_.empty()) {
-    job = std::move(urgent_.front());
-    urgent_.pop_front();
+  const auto next_of = [](std::deque<BackgroundJob>& lane, BackgroundJob& job) {
+    if (job.step) return true;
+    if (lane.empty()) return false;
+    job = std::move(lane.front());
+    lane.pop_front();
     return true;
-  }
-  if (!bulk.step) {
-    if (bulk_.empty()) return false;
-    bulk = std::move(bulk_.front());
-    bulk_.pop_front();
-  }
-  return true;
+  };
+  if (next_of(urgent_, current.urgent)) return &current.urgent;
+  if (next_of(bulk_, current.bulk)) return &current.bulk;
+  if (next_of(idle_jobs_, current.idle)) return &current.idle;
+  return nullptr;
 }
 
 void BackgroundThread::run() {
-  BackgroundJob bulk;  // begun, not finished
-  for (;;) {
-    BackgroundJob urgent;
-    if (!take(urgent, bulk)) return;
-    if (urgent.step) {
-      while (!urgent.step()) {
-      }
-      finish(std::move(urgent.done));
-    } else if (bulk.step()) {
-      auto done = std::move(bulk.done);
-      bulk = {};  // gives back what the job held before its end is told
-      finish(std::move(done));
+  Current current;
+  while (BackgroundJob* const job = take(current)) {
+    const bool finished = job->step();
+    // An urgent one is not interrupted.
+    while (job == &current.urgent && !finished && !job->step()) {
     }
+    if (!finished && job != &current.urgent) continue;
+    auto done = std::move(job->done);
+    *job = {};  // gives back what the job held before its end is told
+    finish(std::move(done));
   }
 }
 
@@ -132,15 +134,17 @@ bool InlineExecutor::step() {
     if (job.done) done_.push_back(std::move(job.done));
     return true;
   }
-  if (bulk_.empty()) return false;
-  if (!bulk_.front().step()) return true;
-  if (bulk_.front().done) done_.push_back(std::move(bulk_.front().done));
-  bulk_.pop_front();
+  std::deque<BackgroundJob>& lane = bulk_.empty() ? idle_jobs_ : bulk_;
+  if (lane.empty()) return false;
+  if (!lane.front().step()) return true;
+  if (lane.front().done) done_.push_back(std::move(lane.front().done));
+  lane.pop_front();
   return true;
 }
 
 void InlineExecutor::poll() {
-  while (step()) {
+  int left = steps_ ? steps_() : std::numeric_limits<int>::max();
+  while (left-- > 0 && step()) {
   }
   std::deque<std::function<void()>> finished;
   finished.swap(done_);
@@ -150,13 +154,14 @@ void InlineExecutor::poll() {
 void InlineExecutor::abandon() {
   bulk_.clear();
   urgent_.clear();
+  idle_jobs_.clear();
   done_.clear();
 }
 
 void InlineExecutor::stop() {
   do {
     poll();
-  } while (!done_.empty() || !bulk_.empty() || !urgent_.empty());
+  } while (!done_.empty() || !bulk_.empty() || !urgent_.empty() || !idle_jobs_.empty());
 }
 
 }  // namespace segue::storage

@@ -5,6 +5,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace segue::storage {
 
@@ -17,7 +18,8 @@ struct BackgroundJob {
 };
 
 /// Runs jobs beside the reactor. Bulk jobs run one after the other, in the order of posting; urgent
-/// ones go first, also between two steps of a bulk job. Results come back in poll().
+/// ones go first, also between two steps of a bulk job; idle ones, in the order of posting, when
+/// there is nothing else to do, and step by step between the others. Results come back in poll().
 ///
 /// All calls are for the reactor's thread, which owns it. The number of jobs that wait is for the
 /// callers to bound: each job stands for a call whose `done` has not come yet.
@@ -26,6 +28,7 @@ class BackgroundExecutor {
   virtual ~BackgroundExecutor() = default;
   virtual void post(BackgroundJob job) = 0;
   virtual void post_urgent(BackgroundJob job) = 0;
+  virtual void post_idle(BackgroundJob job) = 0;
   /// Runs `done` out of the next poll(): for answers that need no work.
   virtual void post_done(std::function<void()> done) = 0;
   /// Runs the `done` of finished jobs. These may post.
@@ -46,6 +49,7 @@ class BackgroundThread final : public BackgroundExecutor {
 
   void post(BackgroundJob job) override;
   void post_urgent(BackgroundJob job) override;
+  void post_idle(BackgroundJob job) override;
   void post_done(std::function<void()> done) override;
   void poll() override;
   void stop() override;
@@ -53,8 +57,14 @@ class BackgroundThread final : public BackgroundExecutor {
 
  private:
   void run();
-  /// The job to go on with; empty when there is none and the thread is to end.
-  bool take(BackgroundJob& job, BackgroundJob& bulk);
+  /// The job that is next, and whose turn it is with it; null when the thread is to end.
+  struct Current {
+    BackgroundJob urgent;
+    BackgroundJob bulk;  // begun, not finished
+    BackgroundJob idle;  // the same
+  };
+  BackgroundJob* take(Current& current);
+  bool nothing_waits() const { return urgent_.empty() && bulk_.empty() && idle_jobs_.empty(); }
   void push(std::deque<BackgroundJob>& lane, BackgroundJob job);
   void finish(std::function<void()> done);
 
@@ -64,6 +74,7 @@ class BackgroundThread final : public BackgroundExecutor {
   std::condition_variable idle_;
   std::deque<BackgroundJob> bulk_;
   std::deque<BackgroundJob> urgent_;
+  std::deque<BackgroundJob> idle_jobs_;
   std::deque<std::function<void()>> done_;
   bool busy_ = false;
   bool ending_ = false;
@@ -75,8 +86,11 @@ class BackgroundThread final : public BackgroundExecutor {
 /// for start-up.
 class InlineExecutor final : public BackgroundExecutor {
  public:
+  /// `steps`: how many to do at most in the next poll(); left out: all there are.
+  explicit InlineExecutor(std::function<int()> steps = {}) : steps_(std::move(steps)) {}
   void post(BackgroundJob job) override { bulk_.push_back(std::move(job)); }
   void post_urgent(BackgroundJob job) override { urgent_.push_back(std::move(job)); }
+  void post_idle(BackgroundJob job) override { idle_jobs_.push_back(std::move(job)); }
   void post_done(std::function<void()> done) override { done_.push_back(std::move(done)); }
   void poll() override;
   void stop() override;
@@ -85,8 +99,10 @@ class InlineExecutor final : public BackgroundExecutor {
   bool step();
 
  private:
+  std::function<int()> steps_;
   std::deque<BackgroundJob> bulk_;
   std::deque<BackgroundJob> urgent_;
+  std::deque<BackgroundJob> idle_jobs_;
   std::deque<std::function<void()>> done_;
 };
 

@@ -18,7 +18,7 @@ constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kHeaderBytes = 64;
 constexpr std::size_t kQueueBytes = 16;  // id 8, name bytes 4, segments 4; the name follows
 constexpr std::size_t kSegmentBytes =
-    40;  // first 8, last 8, data bytes 8, messages 4, valid 4, flags 4, zero 4
+    40;  // first 8, last 8, data bytes 8, messages 4, valid 4, flags 4, generation 4
 constexpr std::uint32_t kSealedFlag = 1;
 
 Status corrupt(std::size_t offset, const std::string& what) {
@@ -54,6 +54,7 @@ std::optional<CheckpointSegment> take_segment(ListReader& list) {
   segment.data_bytes = load_le<std::uint64_t>(bytes + 16);
   segment.messages = load_le<std::uint32_t>(bytes + 24);
   segment.valid = load_le<std::uint32_t>(bytes + 28);
+  segment.generation = load_le<std::uint32_t>(bytes + 36);
   segment.sealed = (load_le<std::uint32_t>(bytes + 32) & kSealedFlag) != 0;
   return segment;
 }
@@ -102,7 +103,7 @@ void append_queue(std::string& list, const CheckpointQueue& queue) {
     append_le(list, segment.messages);
     append_le(list, segment.valid);
     append_le(list, segment.sealed ? kSealedFlag : std::uint32_t{0});
-    append_le(list, std::uint32_t{0});
+    append_le(list, segment.generation);
   }
 }
 

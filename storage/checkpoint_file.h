@@ -10,18 +10,21 @@
 #include "common/ids.h"
 #include "common/status.h"
 #include "storage/file_system.h"
+#include "storage/segment_format.h"
 
 namespace segue::storage {
 
 /// What a checkpoint says of a segment: recovery cuts its files back to this.
 struct CheckpointSegment {
   Sequence first;
+  std::uint32_t generation = 0;
   Sequence last;
   std::uint64_t data_bytes = 0;
   std::uint32_t messages = 0;  // entries in the index
   std::uint32_t valid = 0;     // for people; the index decides
   bool sealed = false;
 
+  SegmentName name() const { return {first, generation}; }
   bool operator==(const CheckpointSegment&) const = default;
 };
 

@@ -50,27 +50,27 @@ Status CheckpointJob::save_queue(const QueueSnapshot& queue) {
 Status CheckpointJob::save_segment(QueueFiles& queue, const SegmentSnapshot& segment) {
   if (segment.flags.first < segment.flags.end) SEGUE_RETURN_IF_ERROR(save_flags(queue, segment));
   if (segment.seal) {
-    const SegmentFooter footer{queue.id,           segment.messages, segment.records_end(),
-                               segment.body_bytes, segment.first,    segment.last};
-    SEGUE_RETURN_IF_ERROR(worker_.writer.seal(queue, segment.first, footer));
+    const SegmentFooter footer{queue.id,           segment.messages,   segment.records_end(),
+                               segment.body_bytes, segment.name.first, segment.last};
+    SEGUE_RETURN_IF_ERROR(worker_.writer.seal(queue, segment.name, footer));
   }
-  return sync_at_once_ ? Status() : worker_.files.sync(queue, segment.first);
+  return sync_at_once_ ? Status() : worker_.files.sync(queue, segment.name);
 }
 
 Status CheckpointJob::save_flags(QueueFiles& queue, const SegmentSnapshot& segment) {
-  auto opened = worker_.files.open(queue, segment.first);
+  auto opened = worker_.files.open(queue, segment.name);
   if (!opened.is_ok()) return opened.status();
   OpenSegment& files = **opened;
   files.index_unsynced = true;
-  Status status = write_index_flags(*files.index, segment.first, segment.flags);
+  Status status = write_index_flags(*files.index, segment.name.first, segment.flags);
   if (status.code() != Code::kCorruption) return status;
   context_.log.warn("index_damaged", {{"queue", queue.id}, {"reason", status}});
   auto rebuilt =
-      rebuild_index(*files.data, *files.index, queue.id, segment.first, segment.records_end());
+      rebuild_index(*files.data, *files.index, queue.id, segment.name.first, segment.records_end());
   if (!rebuilt.is_ok()) return rebuilt.status();
   if (rebuilt->entries.size() != segment.messages) return status;
-  SEGUE_RETURN_IF_ERROR(write_index(*files.index, queue.id, segment.first, rebuilt->entries));
-  return write_index_flags(*files.index, segment.first, segment.flags);
+  SEGUE_RETURN_IF_ERROR(write_index(*files.index, queue.id, segment.name.first, rebuilt->entries));
+  return write_index_flags(*files.index, segment.name.first, segment.flags);
 }
 
 Status CheckpointJob::write_file() {
@@ -98,8 +98,8 @@ Status CheckpointJob::write_file() {
     to.id = queue.files->id;
     to.directory = path.substr(path.rfind('/') + 1);
     for (const SegmentSnapshot& segment : queue.segments) {
-      to.segments.push_back({segment.first, segment.last, segment.data_bytes, segment.messages,
-                             segment.valid, segment.sealed});
+      to.segments.push_back({segment.name.first, segment.name.generation, segment.last,
+                             segment.data_bytes, segment.messages, segment.valid, segment.sealed});
     }
   }
   return write_checkpoint(context_.files, directory, checkpoint, context_.fatal);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "common/ids.h"
 #include "common/message_batch.h"
 #include "common/status.h"
+#include "storage/gc_options.h"
 #include "storage/log_record.h"
 
 namespace segue {
@@ -51,6 +53,7 @@ struct DiskStats {
   std::uint64_t free_bytes = 0;   // of the file system; refreshed about once a second
   bool wal_space_low = false;     // only records that use the reserve are taken
   bool wal_out_of_space = false;  // and the file system has no room for more WAL files
+  GcStats gc;
 };
 
 /// All that one node keeps on disk, behind one door: what is stored, not where. Opened by
@@ -113,6 +116,10 @@ class DiskDataCenter {
   /// releasing) them frees it. Empty when only the file that is written to is left.
   virtual std::vector<ShardId> pinning_log() const = 0;
 
+  /// Shards of which a checkpoint is wanted so that garbage of their queues can be collected; each
+  /// once.
+  virtual std::vector<ShardId> take_wanted_checkpoints() = 0;
+
   // ---- other work
 
   /// Runs `work` on the background thread, then `done` out of poll().
@@ -134,6 +141,7 @@ struct DiskOptions {
   std::uint64_t wal_spare_bytes = 128ull << 20;   // of files kept to be used again
   std::uint32_t sync_interval_ms = 0;  // how long records without `sync` may stay unsynced; 0: 1000
   bool direct_io = true;               // O_DIRECT for the WAL where the file system takes it
+  std::optional<GcOptions> gc = GcOptions();  // none: no garbage is collected but whole segments
   /// A queue's name, for the name of its directory that people read; asked on the reactor's thread
   /// when a queue's first message is stored. Left out: the id alone names the directory.
   std::function<std::string(QueueId)> queue_name;

@@ -103,6 +103,12 @@ Result<OpenedDisk> FileDiskDataCenter::recover(std::unique_ptr<FileDiskDataCente
   if (!writer.is_ok()) return writer.status();
   wal_ = std::move(*writer);
 
+  if (options_.gc) {
+    GcOptions gc = *options_.gc;
+    gc.thresholds.segment_bytes = options_.segment_bytes;
+    collector_.emplace(context_, *executor_, segments_, gc);
+  }
+
   std::map<ShardId, LogIndex> ends;
   for (const RecoveredShard& shard : *shards) ends[shard.shard] = shard.applied;
   for (const Committed& end : log->ends) ends[end.shard] = std::max(ends[end.shard], end.up_to);
@@ -146,9 +152,14 @@ std::vector<Committed> FileDiskDataCenter::poll() {
   executor_->poll();
   if (wal_ == nullptr) return {};  // the log is being replayed
   auto committed = wal_->poll();
+  if (collector_) collector_->poll(now());
   prepare_wal_files();
   refresh_free_bytes();
   return committed;
+}
+
+TimePoint FileDiskDataCenter::now() const {
+  return options_.clock == nullptr ? clock_.now() : options_.clock->now();
 }
 
 void FileDiskDataCenter::prepare_wal_files() {
@@ -163,7 +174,7 @@ void FileDiskDataCenter::prepare_wal_files() {
 }
 
 void FileDiskDataCenter::refresh_free_bytes() {
-  const TimePoint now = options_.clock == nullptr ? clock_.now() : options_.clock->now();
+  const TimePoint now = this->now();
   if (refreshing_free_bytes_) return;
   if (free_bytes_refreshed_ && now - *free_bytes_refreshed_ < kFreeBytesEvery) return;
   free_bytes_refreshed_ = now;
@@ -249,6 +260,10 @@ std::vector<ShardId> FileDiskDataCenter::pinning_log() const {
   return wal_ == nullptr ? std::vector<ShardId>() : wal_->pinning();
 }
 
+std::vector<ShardId> FileDiskDataCenter::take_wanted_checkpoints() {
+  return collector_ ? collector_->take_wanted_checkpoints() : std::vector<ShardId>();
+}
+
 // ---- other work
 
 void FileDiskDataCenter::run_in_background(std::function<void()> work, std::function<void()> done) {
@@ -263,6 +278,7 @@ DiskStats FileDiskDataCenter::stats() const {
   DiskStats stats;
   stats.free_bytes = free_bytes_;
   if (wal_ == nullptr) return stats;
+  if (collector_) stats.gc = collector_->stats();
   const WalUsage usage = wal_->usage();
   stats.wal_bytes = usage.file_bytes;
   stats.wal_bytes_since_checkpoint = usage.written_bytes;
@@ -272,6 +288,7 @@ DiskStats FileDiskDataCenter::stats() const {
 }
 
 void FileDiskDataCenter::stop() {
+  if (collector_) collector_->stop();
   executor_->stop();  // it may be making WAL files
   segments_.worker().files.close_all();
   if (wal_ == nullptr) return;

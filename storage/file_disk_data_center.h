@@ -11,6 +11,7 @@
 #include "storage/checkpoint_job.h"
 #include "storage/data_directory.h"
 #include "storage/disk_data_center.h"
+#include "storage/segment_collector.h"
 #include "storage/segment_context.h"
 #include "storage/segment_store.h"
 #include "storage/wal_writer.h"
@@ -43,11 +44,13 @@ class FileDiskDataCenter final : public DiskDataCenter {
                   std::function<void(Status)> done) override;
   void release_log(ShardId shard, LogIndex applied) override;
   std::vector<ShardId> pinning_log() const override;
+  std::vector<ShardId> take_wanted_checkpoints() override;
   void run_in_background(std::function<void()> work, std::function<void()> done) override;
   DiskStats stats() const override;
   void stop() override;
 
   const SegmentStore& segments() const { return segments_; }
+  bool gc_is_idle() const { return !collector_ || collector_->idle(); }
 
  private:
   struct CheckpointCall {
@@ -65,6 +68,7 @@ class FileDiskDataCenter final : public DiskDataCenter {
   Result<RecoveredWal> recover_log(const std::vector<RecoveredShard>& shards, const Replay& replay);
   void begin_checkpoint(ShardId shard, CheckpointCall call);
   void end_checkpoint(ShardId shard, const CheckpointJob& job, CheckpointCall& call);
+  TimePoint now() const;
   void prepare_wal_files();
   void refresh_free_bytes();
 
@@ -75,6 +79,7 @@ class FileDiskDataCenter final : public DiskDataCenter {
   SegmentContext context_;
   std::unique_ptr<BackgroundExecutor> executor_;
   SegmentStore segments_;
+  std::optional<SegmentCollector> collector_;
   std::unique_ptr<WalWriter> wal_;
   // A checkpoint of the shard is being written; those that wait for its end.
   std::map<ShardId, std::vector<CheckpointCall>> checkpoints_;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "storage/recovery_copies.h"
 #include "storage/segment_index.h"
 
 namespace segue::storage {
@@ -83,21 +84,26 @@ Status SegmentRecovery::recover_queue(ShardId shard, const std::string& parent,
   auto names = list(context_.files, files->directory);
   if (!names.is_ok()) return names.status();
   files->made = !names->empty();
+  auto copies = find_copies(context_, named.id, files->directory, *names, named.segments);
+  if (!copies.is_ok()) return copies.status();
+  std::vector<NamedSegment> checkpointed;
+  for (const CheckpointSegment& segment : named.segments) {
+    const std::string data = segment_file_name(segment.name(), ".data");
+    checkpointed.push_back({segment, contains(*names, data)});
+    if (checkpointed.back().there) continue;
+    // Its messages were all settled after the checkpoint, as the log says, too; or a copy has them.
+    context_.log.info("segment_was_removed",
+                      {{"queue", named.id}, {"path", files->directory + "/" + data}});
+  }
+  const SegmentChoice choice = choose_segments(std::move(checkpointed), std::move(*copies));
+  SEGUE_RETURN_IF_ERROR(finish_copies(*files, choice));
   std::set<std::string> known{"queue_stat"};
   SegmentTable table;
-  for (const CheckpointSegment& segment : named.segments) {
-    const std::string data = segment_file_name(segment.first, ".data");
-    const std::string index = segment_file_name(segment.first, ".index");
-    if (!contains(*names, data)) {
-      // Its messages were all settled after the checkpoint; the log says so, too.
-      context_.log.info("segment_was_removed",
-                        {{"queue", named.id}, {"path", files->directory + "/" + data}});
-      continue;
-    }
-    known.insert(data);
-    known.insert(index);
-    SEGUE_RETURN_IF_ERROR(
-        recover_segment(*files, segment, &segment == &named.segments.back(), table));
+  for (const CheckpointSegment& segment : choice.segments) {
+    known.insert(segment_file_name(segment.name(), ".data"));
+    known.insert(segment_file_name(segment.name(), ".index"));
+    const bool newest = segment.name() == named.segments.back().name();
+    SEGUE_RETURN_IF_ERROR(recover_segment(*files, segment, newest, table));
   }
   for (const std::string& name : *names) {
     if (!known.contains(name)) {
@@ -108,10 +114,26 @@ Status SegmentRecovery::recover_queue(ShardId shard, const std::string& parent,
   return {};
 }
 
+Status SegmentRecovery::finish_copies(QueueFiles& queue, const SegmentChoice& choice) {
+  for (const SegmentName segment : choice.replaced) {
+    context_.log.info("segment_was_copied",
+                      {{"queue", queue.id}, {"path", queue.data_path(segment)}});
+  }
+  if (!choice.replaced.empty()) store_.worker().files.remove(queue, choice.replaced);
+  if (choice.discarded.empty()) return {};
+  for (const SegmentName segment : choice.discarded) {
+    remove_file(queue.data_path(segment), "a copy that was not needed any more");
+    remove_file(queue.index_path(segment), "a copy that was not needed any more");
+  }
+  // One that came back when its sources are gone would be taken for the truth.
+  return context_.files.sync_directory(queue.directory);
+}
+
 Status SegmentRecovery::recover_segment(QueueFiles& queue, const CheckpointSegment& named,
                                         bool newest, SegmentTable& table) {
   auto segment = std::make_unique<Segment>();
   segment->first = named.first;
+  segment->generation = named.generation;
   segment->data_bytes = named.data_bytes;
   segment->changed = false;
   segment->state = named.sealed ? SegmentState::kSealed
@@ -125,7 +147,7 @@ Status SegmentRecovery::recover_segment(QueueFiles& queue, const CheckpointSegme
 }
 
 Status SegmentRecovery::cut_data(QueueFiles& queue, const CheckpointSegment& named) {
-  auto data = context_.files.open(queue.data_path(named.first), OpenMode::kReadWrite);
+  auto data = context_.files.open(queue.data_path(named.name()), OpenMode::kReadWrite);
   if (!data.is_ok()) return data.status();
   auto size = (*data)->size();
   if (!size.is_ok()) return size.status();
@@ -140,7 +162,7 @@ Status SegmentRecovery::cut_data(QueueFiles& queue, const CheckpointSegment& nam
 
 Status SegmentRecovery::recover_index(QueueFiles& queue, const CheckpointSegment& named,
                                       Segment& segment) {
-  auto opened = context_.files.open(queue.index_path(named.first), OpenMode::kReadWrite);
+  auto opened = context_.files.open(queue.index_path(named.name()), OpenMode::kReadWrite);
   if (!opened.is_ok()) return opened.status();
   File& index = **opened;
   auto size = index.size();
@@ -163,7 +185,7 @@ Status SegmentRecovery::recover_index(QueueFiles& queue, const CheckpointSegment
 
 Status SegmentRecovery::rebuild(QueueFiles& queue, const CheckpointSegment& named, File& index,
                                 Segment& segment) {
-  auto data = context_.files.open(queue.data_path(named.first), OpenMode::kRead);
+  auto data = context_.files.open(queue.data_path(named.name()), OpenMode::kRead);
   if (!data.is_ok()) return data.status();
   auto rebuilt = rebuild_index(**data, index, queue.id, named.first, records_end(named));
   if (!rebuilt.is_ok()) return rebuilt.status();

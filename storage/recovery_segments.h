@@ -8,6 +8,7 @@
 #include "common/status.h"
 #include "storage/checkpoint_file.h"
 #include "storage/disk_data_center.h"
+#include "storage/recovery_copies.h"
 #include "storage/segment_context.h"
 #include "storage/segment_store.h"
 
@@ -31,6 +32,7 @@ class SegmentRecovery {
   Status recover_shard(ShardId shard, const std::string& directory,
                        std::vector<RecoveredShard>& shards);
   Status recover_queue(ShardId shard, const std::string& parent, const CheckpointQueue& named);
+  Status finish_copies(QueueFiles& queue, const SegmentChoice& choice);
   Status recover_segment(QueueFiles& queue, const CheckpointSegment& named, bool newest,
                          SegmentTable& table);
   Status recover_index(QueueFiles& queue, const CheckpointSegment& named, Segment& segment);

@@ -1,7 +1,5 @@
 #include "storage/segment_files.h"
 
-#include "storage/segment_format.h"
-
 namespace segue::storage {
 
 namespace {
@@ -12,10 +10,10 @@ std::string parent_of(const std::string& path) {
 
 }  // namespace
 
-std::string QueueFiles::data_path(Sequence segment) const {
+std::string QueueFiles::data_path(SegmentName segment) const {
   return directory + "/" + segment_file_name(segment, ".data");
 }
-std::string QueueFiles::index_path(Sequence segment) const {
+std::string QueueFiles::index_path(SegmentName segment) const {
   return directory + "/" + segment_file_name(segment, ".index");
 }
 
@@ -50,7 +48,7 @@ Status SegmentFiles::make_directory(QueueFiles& queue) {
   return {};
 }
 
-Result<OpenSegment*> SegmentFiles::create(QueueFiles& queue, Sequence segment, Access access) {
+Result<OpenSegment*> SegmentFiles::create(QueueFiles& queue, SegmentName segment, Access access) {
   SEGUE_RETURN_IF_ERROR(make_directory(queue));
   unsynced_directories_.insert(queue.directory);
   auto files = open_or_make(queue, segment, access);
@@ -63,14 +61,14 @@ Result<OpenSegment*> SegmentFiles::create(QueueFiles& queue, Sequence segment, A
   return files;
 }
 
-Result<OpenSegment*> SegmentFiles::open(QueueFiles& queue, Sequence segment, Access access) {
+Result<OpenSegment*> SegmentFiles::open(QueueFiles& queue, SegmentName segment, Access access) {
   if (!open_.contains({queue.id, segment}) && !context_.files.exists(queue.data_path(segment))) {
     return Status(Code::kNotFound, queue.data_path(segment) + ": there is no such segment");
   }
   return open_or_make(queue, segment, access);
 }
 
-Result<OpenSegment*> SegmentFiles::open_or_make(QueueFiles& queue, Sequence segment,
+Result<OpenSegment*> SegmentFiles::open_or_make(QueueFiles& queue, SegmentName segment,
                                                 Access access) {
   const Key key{queue.id, segment};
   if (const auto found = open_.find(key); found != open_.end()) {
@@ -122,7 +120,7 @@ Status SegmentFiles::sync_file(File& file, bool& unsynced) {
   return status;
 }
 
-Status SegmentFiles::sync(QueueFiles& queue, Sequence segment) {
+Status SegmentFiles::sync(QueueFiles& queue, SegmentName segment) {
   const Key key{queue.id, segment};
   if (!open_.contains(key) && !closed_unsynced_.contains(key)) return {};
   auto opened = open(queue, segment);
@@ -164,38 +162,41 @@ void SegmentFiles::close(const Key& key) {
   open_.erase(found);
 }
 
-void SegmentFiles::remove_file(const std::string& path) {
-  if (const Status status = context_.files.remove(path); !status.is_ok()) {
+bool SegmentFiles::remove_file(const std::string& path) {
+  const Status status = context_.files.remove(path);
+  if (!status.is_ok()) {
     context_.log.warn("segment_file_not_removed", {{"path", path}, {"reason", status}});
   }
+  return status.is_ok();
 }
 
-void SegmentFiles::remove(QueueFiles& queue, std::span<const Sequence> segments) {
+void SegmentFiles::remove(QueueFiles& queue, std::span<const SegmentName> segments) {
   // The messages first, and durably: an index without messages is what is left of a removal, but
   // messages without an index would all be valid again.
-  for (const Sequence segment : segments) {
+  std::vector<SegmentName> removed;
+  for (const SegmentName& segment : segments) {
     close({queue.id, segment});
     closed_unsynced_.erase({queue.id, segment});
-    remove_file(queue.data_path(segment));
+    if (remove_file(queue.data_path(segment))) removed.push_back(segment);
   }
   if (const Status status = context_.files.sync_directory(queue.directory); !status.is_ok()) {
     context_.log.warn("segment_files_not_removed", {{"path", queue.directory}, {"reason", status}});
     return;
   }
-  for (const Sequence segment : segments) remove_file(queue.index_path(segment));
+  for (const SegmentName& segment : removed) remove_file(queue.index_path(segment));
 }
 
 void SegmentFiles::remove_queue(QueueFiles& queue) {
   const auto names = context_.files.list(queue.directory);
   queue.made = false;
   if (!names.is_ok()) return;
-  std::vector<Sequence> segments;
+  std::vector<SegmentName> segments;
   for (const std::string& name : *names) {
-    if (const auto segment = sequence_of_file_name(name, ".data")) segments.push_back(*segment);
+    if (const auto segment = segment_of_file_name(name, ".data")) segments.push_back(*segment);
   }
   if (!segments.empty()) remove(queue, segments);
   for (const std::string& name : *names) {
-    if (!sequence_of_file_name(name, ".data")) remove_file(queue.directory + "/" + name);
+    if (!segment_of_file_name(name, ".data")) remove_file(queue.directory + "/" + name);
   }
   if (const Status status = context_.files.remove_directory(queue.directory); !status.is_ok()) {
     context_.log.warn("queue_directory_not_removed",

@@ -14,6 +14,7 @@
 #include "common/status.h"
 #include "storage/file_system.h"
 #include "storage/segment_context.h"
+#include "storage/segment_format.h"
 
 namespace segue::storage {
 
@@ -37,8 +38,8 @@ struct QueueFiles {
   std::uint64_t failed_attempt = std::numeric_limits<std::uint64_t>::max();
   Status failure;
 
-  std::string data_path(Sequence segment) const;
-  std::string index_path(Sequence segment) const;
+  std::string data_path(SegmentName segment) const;
+  std::string index_path(SegmentName segment) const;
 };
 
 /// A segment's two files.
@@ -72,21 +73,21 @@ class SegmentFiles {
   ~SegmentFiles() = default;
 
   /// The segment's files, empty, in a directory made if missing. Valid until the next call.
-  Result<OpenSegment*> create(QueueFiles& queue, Sequence segment, Access access);
+  Result<OpenSegment*> create(QueueFiles& queue, SegmentName segment, Access access);
   /// The segment's files as they are; NOT_FOUND if they have been removed. Valid until the next
   /// call.
-  Result<OpenSegment*> open(QueueFiles& queue, Sequence segment, Access access = Access::kAny);
+  Result<OpenSegment*> open(QueueFiles& queue, SegmentName segment, Access access = Access::kAny);
 
   /// Makes what was written to the segment durable, but for the names (sync_names()). A failure was
   /// told to `fatal` already.
-  Status sync(QueueFiles& queue, Sequence segment);
+  Status sync(QueueFiles& queue, SegmentName segment);
   /// Makes files and directories that were created durable.
   Status sync_names();
   /// All of that for everything that was written, in one call: faster than many.
   Status sync_everything();
   /// Removes files, in an order that recovery can tell from damage. Failures are logged: recovery
   /// tries again.
-  void remove(QueueFiles& queue, std::span<const Sequence> segments);
+  void remove(QueueFiles& queue, std::span<const SegmentName> segments);
   /// Removes the queue's directory with everything in it.
   void remove_queue(QueueFiles& queue);
 
@@ -96,19 +97,19 @@ class SegmentFiles {
   }
 
  private:
-  using Key = std::pair<QueueId, Sequence>;
+  using Key = std::pair<QueueId, SegmentName>;
   struct Slot {
     OpenSegment files;
     std::list<Key>::iterator place;
   };
 
   Status open_data(const std::string& path, bool direct, OpenSegment& files);
-  Result<OpenSegment*> open_or_make(QueueFiles& queue, Sequence segment, Access access);
+  Result<OpenSegment*> open_or_make(QueueFiles& queue, SegmentName segment, Access access);
   Status make_directory(QueueFiles& queue);
   Status sync_file(File& file, bool& unsynced);
   void close_oldest();
   void close(const Key& key);
-  void remove_file(const std::string& path);
+  bool remove_file(const std::string& path);
 
   SegmentContext& context_;
   const std::size_t max_open_;

@@ -15,6 +15,7 @@ constexpr std::string_view kFooterMagic = "SGSEALED";
 constexpr std::string_view kIndexMagic = "SGSINDEX";
 constexpr std::uint32_t kRecordMagic = 0x524D4753;  // "SGMR"
 constexpr std::size_t kLongestName = 100;
+constexpr std::size_t kNameDigits = 20;
 
 void put_magic(char* to, std::string_view magic) {
   std::memcpy(to, magic.data(), magic.size());
@@ -155,16 +156,27 @@ std::optional<IndexEntry> IndexEntry::decode(const char* bytes, Sequence first) 
                     load_le<std::uint32_t>(bytes + 8), load_le<std::uint32_t>(bytes + 12)};
 }
 
-std::string segment_file_name(Sequence first, std::string_view extension) {
-  std::string digits = std::to_string(first.value);
-  return std::string(20 - digits.size(), '0') + digits + std::string(extension);
+std::string segment_file_name(SegmentName segment, std::string_view extension) {
+  std::string digits = std::to_string(segment.first.value);
+  std::string name = std::string(kNameDigits - digits.size(), '0') + digits;
+  if (segment.generation > 0) name += "-" + std::to_string(segment.generation);
+  return name + std::string(extension);
 }
 
-std::optional<Sequence> sequence_of_file_name(std::string_view name, std::string_view extension) {
-  if (name.size() != 20 + extension.size() || !name.ends_with(extension)) return {};
-  const auto number = parse_number<std::uint64_t>(name.substr(0, 20));
-  if (!number) return {};
-  return Sequence{*number};
+std::optional<SegmentName> segment_of_file_name(std::string_view name, std::string_view extension) {
+  if (name.size() < kNameDigits + extension.size() || !name.ends_with(extension)) return {};
+  name.remove_suffix(extension.size());
+  const auto first = parse_number<std::uint64_t>(name.substr(0, kNameDigits));
+  if (!first) return {};
+  SegmentName segment(Sequence{*first});
+  if (name.size() > kNameDigits) {
+    const auto generation = parse_number<std::uint32_t>(name.substr(kNameDigits + 1));
+    if (name[kNameDigits] != '-' || !generation) return {};
+    segment.generation = *generation;
+  }
+  // One name for each segment: no zeros in front, no "-0".
+  if (segment_file_name(segment, {}) != name) return {};
+  return segment;
 }
 
 std::string queue_directory_name(std::string_view queue_name, QueueId id) {

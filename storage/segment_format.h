@@ -16,6 +16,21 @@ namespace segue::storage {
 
 inline constexpr std::uint32_t kSegmentVersion = 1;
 
+/// Names a segment of a queue, and its files. What collects garbage gives its copies a generation
+/// above those of the segments that they replace; what stores made are of generation 0.
+struct SegmentName {
+  SegmentName() = default;
+  // A plain sequence names a segment that is not a copy.
+  SegmentName(Sequence its_first,
+              std::uint32_t its_generation = 0)  // NOLINT(google-explicit-constructor)
+      : first(its_first), generation(its_generation) {}
+
+  Sequence first;
+  std::uint32_t generation = 0;
+
+  auto operator<=>(const SegmentName&) const = default;
+};
+
 /// First in a .data file.
 ///
 ///     0 magic "SGSEGMNT"  8 version  12 zero  16 queue id  24 first sequence
@@ -118,10 +133,10 @@ struct IndexEntry {
 /// Largest .data file: offsets in the index have 32 bits.
 inline constexpr std::uint64_t kMaxSegmentBytes = (1ull << 32) - (1u << 20);
 
-/// "00000000000000000042.data": names sort as their numbers do.
-std::string segment_file_name(Sequence first, std::string_view extension);
-/// The number in such a name; nothing for any other name.
-std::optional<Sequence> sequence_of_file_name(std::string_view name, std::string_view extension);
+/// "00000000000000000042.data", or, of generation 3, "00000000000000000042-3.data".
+std::string segment_file_name(SegmentName segment, std::string_view extension);
+/// What such a name names; nothing for any other name.
+std::optional<SegmentName> segment_of_file_name(std::string_view name, std::string_view extension);
 
 /// The name of a queue's directory: its name percent-encoded (all but letters, digits, `_` and `.`
 /// after the first place; capitals too, for file systems that do not tell them from small letters),

@@ -41,15 +41,17 @@ Result<ReadMessages> SegmentReader::read(QueueFiles& queue, const SegmentLoad& l
 }
 
 Result<std::vector<IndexEntry>> SegmentReader::entries(QueueFiles& queue, OpenSegment& files,
-                                                       const SegmentLoad& load, std::uint32_t first,
+                                                       const Extent& extent, std::uint32_t first,
                                                        std::uint32_t count) {
-  auto read = read_index(*files.index, load.segment, first, count);
+  auto read = read_index(*files.index, extent.segment.first, first, count);
   if (read.is_ok() || read.status().code() != Code::kCorruption) return read;
   context_.log.warn("index_damaged", {{"queue", queue.id}, {"reason", read.status()}});
-  auto rebuilt = rebuild_index(*files.data, *files.index, queue.id, load.segment, load.records_end);
+  auto rebuilt =
+      rebuild_index(*files.data, *files.index, queue.id, extent.segment.first, extent.records_end);
   if (!rebuilt.is_ok()) return rebuilt.status();
-  if (rebuilt->entries.size() != load.messages) return read;
-  SEGUE_RETURN_IF_ERROR(write_index(*files.index, queue.id, load.segment, rebuilt->entries));
+  if (rebuilt->entries.size() != extent.messages) return read;
+  SEGUE_RETURN_IF_ERROR(
+      write_index(*files.index, queue.id, extent.segment.first, rebuilt->entries));
   files.index_unsynced = true;
   const auto begin = rebuilt->entries.begin() + first;
   return std::vector<IndexEntry>(begin, begin + count);
@@ -62,14 +64,14 @@ Result<std::vector<SegmentReader::Wanted>> SegmentReader::look_up(QueueFiles& qu
   const std::uint32_t last = load.ranges.back().second;
   // One more than wanted, if there is one: where it begins the record before it ends.
   const std::uint32_t count = std::min(last + 1, load.messages) - first;
-  auto index = entries(queue, files, load, first, count);
+  auto index = entries(queue, files, {load.segment, load.messages, load.records_end}, first, count);
   if (!index.is_ok()) return index.status();
   std::vector<Wanted> wanted;
   for (const auto& [begin, end] : load.ranges) {
     for (std::uint32_t ordinal = begin; ordinal < end; ++ordinal) {
       const IndexEntry& entry = (*index)[ordinal - first];
       Wanted message;
-      message.sequence = load.segment.next(entry.sequence_offset);
+      message.sequence = load.segment.first.next(entry.sequence_offset);
       message.offset = entry.data_offset;
       message.end = ordinal + 1 - first < count ? (*index)[ordinal + 1 - first].data_offset
                                                 : load.records_end;

@@ -31,6 +31,18 @@ class SegmentReader {
   /// check is left out, reported and logged. NOT_FOUND if the segment has been removed.
   Result<ReadMessages> read(QueueFiles& queue, const SegmentLoad& load);
 
+  /// What the files of a segment hold.
+  struct Extent {
+    SegmentName segment;
+    std::uint32_t messages = 0;
+    std::uint64_t records_end = 0;
+  };
+  /// Entries [first, first + count) of the segment's index, which is made anew from the data if it
+  /// is damaged.
+  Result<std::vector<IndexEntry>> entries(QueueFiles& queue, OpenSegment& files,
+                                          const Extent& extent, std::uint32_t first,
+                                          std::uint32_t count);
+
  private:
   struct Wanted {
     Sequence sequence;
@@ -46,9 +58,6 @@ class SegmentReader {
 
   Result<std::vector<Wanted>> look_up(QueueFiles& queue, OpenSegment& files,
                                       const SegmentLoad& load);
-  Result<std::vector<IndexEntry>> entries(QueueFiles& queue, OpenSegment& files,
-                                          const SegmentLoad& load, std::uint32_t first,
-                                          std::uint32_t count);
   /// Reads [first, end) of `wanted`, which lie near each other.
   Status read_piece(QueueFiles& queue, File& data, std::span<const Wanted> wanted,
                     ReadMessages& to);

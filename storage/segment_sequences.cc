@@ -163,4 +163,27 @@ std::size_t SegmentSequences::memory_bytes() const {
   return bytes;
 }
 
+std::uint32_t SegmentSequences::run_end(std::uint32_t ordinal, std::uint32_t limit) const {
+  const std::uint64_t first = at(ordinal).value;
+  const auto consecutive = [&](std::uint32_t end) {
+    return at(end - 1).value - first == end - 1 - ordinal;
+  };
+  if (consecutive(limit)) return limit;
+  std::uint32_t good = ordinal + 1;
+  std::uint32_t bad = limit;
+  // Short runs are found near their beginning.
+  for (std::uint32_t step = 1; good + step < bad; step *= 2) {
+    if (!consecutive(good + step)) {
+      bad = good + step;
+      break;
+    }
+    good += step;
+  }
+  while (good + 1 < bad) {
+    const std::uint32_t middle = good + (bad - good) / 2;
+    (consecutive(middle) ? good : bad) = middle;
+  }
+  return good;
+}
+
 }  // namespace segue::storage

@@ -30,6 +30,9 @@ class SegmentSequences {
   std::uint32_t lower_bound(Sequence sequence) const;
   /// The sequence with this ordinal, below count().
   Sequence at(std::uint32_t ordinal) const;
+  /// The end of the run of consecutive sequences that begins at `ordinal`: an ordinal above it, at
+  /// most `limit`.
+  std::uint32_t run_end(std::uint32_t ordinal, std::uint32_t limit) const;
   std::size_t memory_bytes() const;
 
  private:

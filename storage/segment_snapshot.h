@@ -13,7 +13,7 @@ namespace segue::storage {
 
 /// A segment as it is to be when a checkpoint is done.
 struct SegmentSnapshot {
-  Sequence first;
+  SegmentName name;
   Sequence last;
   std::uint64_t data_bytes = 0;  // with the footer, if sealed
   std::uint64_t body_bytes = 0;

@@ -174,6 +174,8 @@ void SegmentStore::end_load(const std::shared_ptr<LoadCall>& call) {
     }
   } else if (queue != nullptr && queue->table.has(call->plan.segment)) {
     return call->done(call->read->status());
+  } else if (queue != nullptr) {
+    return begin_load(call);  // the segment has gone since: another stands for it, or none
   }
   call->from = call->plan.last.next();
   if (loaded.runs.empty() && loaded.corrupt.empty() && queue != nullptr &&
@@ -202,10 +204,11 @@ void SegmentStore::settle(QueueId id, Sequence first, Sequence last) {
   if (found == queues_.end()) return;
   Queue& queue = *found->second;
   remove_segments(queue, queue.table.settle(first, last));
+  touch(queue);
   forget_if_empty(queue);
 }
 
-void SegmentStore::remove_segments(Queue& queue, std::vector<Sequence> segments) {
+void SegmentStore::remove_segments(Queue& queue, std::vector<SegmentName> segments) {
   if (segments.empty()) return;
   executor_.post({[this, files = queue.files, gone = std::move(segments)] {
                     worker_.files.remove(*files, gone);
@@ -254,11 +257,65 @@ StoredQueue SegmentStore::stored(QueueId id) const {
   return counts;
 }
 
+// ---- collecting garbage
+
+void SegmentStore::touch(Queue& queue) {
+  if (queue.touched) return;
+  queue.touched = true;
+  touched_.push_back(queue.files->id);
+}
+
+std::vector<QueueId> SegmentStore::take_touched() {
+  for (const QueueId id : touched_) {
+    const auto found = queues_.find(id);
+    if (found != queues_.end()) found->second->touched = false;
+  }
+  return std::exchange(touched_, {});
+}
+
+CopyPlan SegmentStore::begin_collecting(QueueId id, std::size_t first, std::size_t count) {
+  Queue& queue = *queues_.at(id);
+  CopyPlan plan{queue.files, queue.table.begin_collecting(first, count), {}};
+  plan.to.first = plan.sources.front().name.first;
+  for (const CopySource& source : plan.sources) {
+    plan.to.generation = std::max(plan.to.generation, source.name.generation + 1);
+  }
+  return plan;
+}
+
+void SegmentStore::end_collecting(const CopyPlan& plan) {
+  Queue* const queue = find(plan.queue);
+  if (queue == nullptr) return;
+  queue->table.end_collecting(plan.sources);
+  touch(*queue);
+  drop_consumed(plan.queue);
+}
+
+std::optional<IndexFlags> SegmentStore::install(const CopyPlan& plan,
+                                                std::unique_ptr<Segment> copy) {
+  Queue* const queue = find(plan.queue);
+  if (queue == nullptr) return {};
+  touch(*queue);
+  return queue->table.install(std::move(copy), plan.sources);
+}
+
+IndexFlags SegmentStore::flags(const std::shared_ptr<QueueFiles>& files, SegmentName segment) {
+  Queue* const queue = find(files);
+  return queue == nullptr ? IndexFlags() : queue->table.all_flags(segment);
+}
+
+void SegmentStore::drop_consumed(const std::shared_ptr<QueueFiles>& files) {
+  Queue* const queue = find(files);
+  if (queue == nullptr) return;
+  remove_segments(*queue, queue->table.drop_consumed());
+  forget_if_empty(*queue);
+}
+
 // ---- checkpoints
 
 SegmentSnapshot SegmentStore::snapshot(Segment& segment) {
   SegmentSnapshot copy;
-  copy.first = segment.first;
+  copy.name = segment.name();
   copy.last = segment.last();
   copy.messages = segment.messages();
   copy.valid = segment.validity.valid();
@@ -267,11 +324,7 @@ SegmentSnapshot SegmentStore::snapshot(Segment& segment) {
   copy.sealed = segment.state != SegmentState::kActive;
   copy.data_bytes = segment.data_bytes + (copy.seal ? SegmentFooter::kSize : 0);
   copy.changed = segment.changed;
-  if (segment.dirty_first < segment.dirty_end) {
-    copy.flags.first = segment.dirty_first / 64 * 64;
-    copy.flags.end = segment.dirty_end;
-    copy.flags.valid = segment.validity.bits(copy.flags.first, copy.flags.end);
-  }
+  copy.flags = segment.dirty_flags();
   segment.changed = false;
   segment.dirty_first = segment.dirty_end = 0;
   return copy;
@@ -306,8 +359,9 @@ void SegmentStore::checkpointed(const ShardSnapshot& snapshot) {
     Queue* const queue = saved.changed ? find(saved.files) : nullptr;
     if (queue == nullptr) continue;
     for (const SegmentSnapshot& segment : saved.segments) {
-      if (segment.seal) queue->table.set_sealed(segment.first);
+      if (segment.seal) queue->table.set_sealed(segment.name);
     }
+    touch(*queue);
   }
 }
 
@@ -317,7 +371,7 @@ void SegmentStore::put_back(const ShardSnapshot& snapshot) {
     if (queue == nullptr) continue;
     for (const SegmentSnapshot& segment : saved.segments) {
       if (segment.changed) {
-        queue->table.mark_changed(segment.first, segment.flags.first, segment.flags.end);
+        queue->table.mark_changed(segment.name, segment.flags.first, segment.flags.end);
       }
     }
   }
@@ -330,6 +384,7 @@ void SegmentStore::add_recovered(std::shared_ptr<QueueFiles> files, SegmentTable
   auto queue = std::make_unique<Queue>();
   queue->files = std::move(files);
   queue->table = std::move(table);
+  touch(*queue);
   queues_[id] = std::move(queue);
 }
 

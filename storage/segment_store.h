@@ -11,6 +11,7 @@
 #include "storage/background_thread.h"
 #include "storage/disk_data_center.h"
 #include "storage/segment_context.h"
+#include "storage/segment_copier.h"
 #include "storage/segment_files.h"
 #include "storage/segment_reader.h"
 #include "storage/segment_snapshot.h"
@@ -62,6 +63,24 @@ class SegmentStore {
   /// A queue as recovery found it.
   void add_recovered(std::shared_ptr<QueueFiles> files, SegmentTable table);
 
+  // ---- for the collector of garbage
+
+  /// Queues whose segments have changed in a way that garbage may be worth collecting, since the
+  /// last call.
+  std::vector<QueueId> take_touched();
+  /// Of a queue that has segments.
+  ShardId shard_of(QueueId queue) const { return queues_.at(queue)->files->shard; }
+  /// SegmentTable's, by queue.
+  void end_active(QueueId queue) { queues_.at(queue)->table.end_active(); }
+  CopyPlan begin_collecting(QueueId queue, std::size_t first, std::size_t count);
+  void end_collecting(const CopyPlan& plan);
+  /// Nothing if the queue has been dropped meanwhile.
+  std::optional<IndexFlags> install(const CopyPlan& plan, std::unique_ptr<Segment> copy);
+  /// All flags of a segment; none if it is gone.
+  IndexFlags flags(const std::shared_ptr<QueueFiles>& queue, SegmentName segment);
+  /// Removes segments that have no valid message left.
+  void drop_consumed(const std::shared_ptr<QueueFiles>& queue);
+
   SegmentWorker& worker() { return worker_; }
   std::size_t memory_bytes() const;
 
@@ -71,6 +90,7 @@ class SegmentStore {
     SegmentTable table;
     std::uint64_t attempt = 0;
     std::uint32_t pending_stores = 0;
+    bool touched = false;
   };
   struct StoreCall;
   struct LoadCall;
@@ -82,7 +102,8 @@ class SegmentStore {
   void begin_load(std::shared_ptr<LoadCall> call);
   void end_load(const std::shared_ptr<LoadCall>& call);
   void answer(const std::shared_ptr<LoadCall>& call, LoadedMessages loaded);
-  void remove_segments(Queue& queue, std::vector<Sequence> segments);
+  void touch(Queue& queue);
+  void remove_segments(Queue& queue, std::vector<SegmentName> segments);
   /// Forgets a queue that has nothing stored, and removes its directory.
   void forget_if_empty(Queue& queue);
   SegmentSnapshot snapshot(Segment& segment);
@@ -93,6 +114,7 @@ class SegmentStore {
   std::unordered_map<QueueId, std::unique_ptr<Queue>> queues_;
   std::map<ShardId, std::set<QueueId>> by_shard_;
   SegmentWorker worker_;
+  std::vector<QueueId> touched_;
 };
 
 }  // namespace segue::storage

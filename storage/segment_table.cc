@@ -1,6 +1,7 @@
 #include "storage/segment_table.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "common/check.h"
@@ -48,15 +49,28 @@ void Segment::mark_dirty(std::uint32_t first_ordinal, std::uint32_t end_ordinal)
   changed = true;
 }
 
+IndexFlags Segment::dirty_flags() const {
+  IndexFlags flags;
+  if (dirty_first >= dirty_end) return flags;
+  flags.first = dirty_first / 64 * 64;
+  flags.end = dirty_end;
+  flags.valid = validity.bits(flags.first, flags.end);
+  return flags;
+}
+
 std::size_t Segment::memory_bytes() const {
   return sizeof(*this) + sequences.memory_bytes() + validity.memory_bytes() + sizes.memory_bytes();
 }
 
+bool SegmentTable::end_active() {
+  if (segments_.empty() || segments_.back()->state != SegmentState::kActive) return false;
+  segments_.back()->state = SegmentState::kFull;
+  segments_.back()->changed = true;
+  return true;
+}
+
 Segment& SegmentTable::begin_segment(Sequence first) {
-  if (!segments_.empty() && segments_.back()->state == SegmentState::kActive) {
-    segments_.back()->state = SegmentState::kFull;
-    segments_.back()->changed = true;
-  }
+  end_active();
   segments_.push_back(std::make_unique<Segment>());
   segments_.back()->first = first;
   return *segments_.back();
@@ -120,7 +134,7 @@ SegmentPosition SegmentTable::end() const {
   return {last.last(), last.first, last.state, last.data_bytes};
 }
 
-std::vector<Sequence> SegmentTable::rollback(const SegmentPosition& position) {
+std::vector<SegmentName> SegmentTable::rollback(const SegmentPosition& position) {
   auto gone = erase_if([&](const Segment& segment) { return segment.first > position.last; });
   if (segments_.empty() || segments_.back()->first != position.segment) return gone;
   Segment& segment = *segments_.back();
@@ -151,17 +165,17 @@ void SegmentTable::set_written(Sequence first, std::uint32_t messages, std::uint
 }
 
 template <typename Gone>
-std::vector<Sequence> SegmentTable::erase_if(Gone gone) {
-  std::vector<Sequence> erased;
+std::vector<SegmentName> SegmentTable::erase_if(Gone gone) {
+  std::vector<SegmentName> erased;
   std::erase_if(segments_, [&](const std::unique_ptr<Segment>& segment) {
-    if (!gone(*segment)) return false;
-    erased.push_back(segment->first);
+    if (segment->collecting || !gone(*segment)) return false;
+    erased.push_back(segment->name());
     return true;
   });
   return erased;
 }
 
-std::vector<Sequence> SegmentTable::settle(Sequence first, Sequence last) {
+std::vector<SegmentName> SegmentTable::settle(Sequence first, Sequence last) {
   if (last < first || segments_.empty()) return {};
   auto at = std::upper_bound(segments_.begin(), segments_.end(), first,
                              [](Sequence s, const auto& segment) { return s < segment->first; });
@@ -170,8 +184,7 @@ std::vector<Sequence> SegmentTable::settle(Sequence first, Sequence last) {
   for (; at != segments_.end() && (*at)->first <= last; ++at) {
     Segment& segment = **at;
     const std::uint32_t begin = segment.sequences.lower_bound(first);
-    const std::uint32_t end =
-        last >= segment.last() ? segment.messages() : segment.sequences.lower_bound(last.next());
+    const std::uint32_t end = segment.end_ordinal(last);
     if (begin == 0 && end == segment.messages() && segment.validity.valid() > 0) {
       // All at once: no need to add up sizes.
       segment.mark_dirty(0, end);
@@ -192,8 +205,73 @@ std::vector<Sequence> SegmentTable::settle(Sequence first, Sequence last) {
   });
 }
 
-std::vector<Sequence> SegmentTable::drop_empty() {
+std::vector<SegmentName> SegmentTable::drop_consumed() {
+  return erase_if([](const Segment& segment) {
+    return segment.validity.valid() == 0 && segment.state != SegmentState::kActive;
+  });
+}
+
+std::vector<SegmentName> SegmentTable::drop_empty() {
   return erase_if([](const Segment& segment) { return segment.validity.valid() == 0; });
+}
+
+std::vector<CopySource> SegmentTable::begin_collecting(std::size_t first, std::size_t count) {
+  std::vector<CopySource> sources;
+  for (std::size_t i = first; i < first + count; ++i) {
+    Segment& segment = *segments_[i];
+    SEGUE_CHECK(segment.state == SegmentState::kSealed && !segment.collecting);
+    segment.collecting = true;
+    sources.push_back({segment.name(), segment.last(), segment.messages(), segment.written_end,
+                       segment.validity.bits(0, segment.messages())});
+    const std::uint32_t past = segment.messages() % 64;
+    if (past != 0) sources.back().valid.back() &= (1ull << past) - 1;
+  }
+  return sources;
+}
+
+IndexFlags SegmentTable::all_flags(SegmentName name) const {
+  const Segment* const segment = find_exact(name);
+  if (segment == nullptr) return {};
+  return {0, segment->messages(), segment->validity.bits(0, segment->messages())};
+}
+
+void SegmentTable::end_collecting(const std::vector<CopySource>& sources) {
+  for (const CopySource& source : sources) {
+    if (Segment* const segment = find_exact(source.name)) segment->collecting = false;
+  }
+}
+
+IndexFlags SegmentTable::install(std::unique_ptr<Segment> copy,
+                                 const std::vector<CopySource>& sources) {
+  const auto at = std::find_if(segments_.begin(), segments_.end(), [&](const auto& segment) {
+    return segment->name() == sources.front().name;
+  });
+  SEGUE_CHECK(segments_.end() - at >= static_cast<std::ptrdiff_t>(sources.size()));
+  std::uint32_t copied = 0;  // messages of the copy that were looked at
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const CopySource& source = sources[i];
+    const Segment& segment = *at[static_cast<std::ptrdiff_t>(i)];
+    SEGUE_CHECK(segment.name() == source.name && segment.messages() == source.messages);
+    const auto now = segment.validity.bits(0, segment.messages());
+    for (std::size_t word = 0; word < now.size(); ++word) {
+      const std::uint64_t then = source.valid[word];
+      for (std::uint64_t gone = then & ~now[word]; gone != 0; gone &= gone - 1) {
+        const std::uint64_t below = (gone & (~gone + 1)) - 1;
+        const std::uint32_t ordinal =
+            copied + static_cast<std::uint32_t>(std::popcount(then & below));
+        copy->validity.clear(ordinal, ordinal + 1, [](std::uint32_t, std::uint32_t) {});
+        copy->valid_body_bytes -= copy->sizes.at(ordinal);
+        copy->mark_dirty(ordinal, ordinal + 1);
+      }
+      copied += static_cast<std::uint32_t>(std::popcount(then));
+    }
+  }
+  SEGUE_CHECK(copied == copy->messages());
+  IndexFlags flags = copy->dirty_flags();
+  copy->changed = true;
+  segments_.erase(at + 1, at + static_cast<std::ptrdiff_t>(sources.size()));
+  *at = std::move(copy);
+  return flags;
 }
 
 Segment* SegmentTable::find(Sequence sequence) const {
@@ -203,25 +281,25 @@ Segment* SegmentTable::find(Sequence sequence) const {
   return next == segments_.begin() ? nullptr : (next - 1)->get();
 }
 
-Segment* SegmentTable::find_exact(Sequence segment) const {
-  Segment* const found = find(segment);
-  return found != nullptr && found->first == segment ? found : nullptr;
+Segment* SegmentTable::find_exact(SegmentName segment) const {
+  Segment* const found = find(segment.first);
+  return found != nullptr && found->name() == segment ? found : nullptr;
 }
 
-bool SegmentTable::has(Sequence segment) const {
+bool SegmentTable::has(SegmentName segment) const {
   return find_exact(segment) != nullptr;
 }
 
-void SegmentTable::set_sealed(Sequence first) {
-  Segment* const segment = find_exact(first);
+void SegmentTable::set_sealed(SegmentName name) {
+  Segment* const segment = find_exact(name);
   if (segment == nullptr || segment->state != SegmentState::kFull) return;
   segment->state = SegmentState::kSealed;
   segment->data_bytes += SegmentFooter::kSize;
 }
 
-void SegmentTable::mark_changed(Sequence first, std::uint32_t first_ordinal,
+void SegmentTable::mark_changed(SegmentName name, std::uint32_t first_ordinal,
                                 std::uint32_t end_ordinal) {
-  Segment* const segment = find_exact(first);
+  Segment* const segment = find_exact(name);
   if (segment == nullptr) return;
   segment->changed = true;
   segment->mark_dirty(first_ordinal, std::min(end_ordinal, segment->messages()));
@@ -234,16 +312,14 @@ std::optional<SegmentLoad> SegmentTable::plan_load(Sequence from, Sequence throu
   if (at != segments_.begin()) --at;
   for (; at != segments_.end() && (*at)->first <= through; ++at) {
     const Segment& segment = **at;
-    const std::uint32_t limit = std::min(
-        segment.written, through >= segment.last() ? segment.messages()
-                                                   : segment.sequences.lower_bound(through.next()));
+    const std::uint32_t limit = std::min(segment.written, segment.end_ordinal(through));
     std::uint32_t ordinal = segment.validity.next_valid(segment.sequences.lower_bound(from));
     if (ordinal >= limit) {
       if (segment.validity.next_valid(ordinal) < segment.messages()) return {};  // not written yet
       continue;
     }
     SegmentLoad load;
-    load.segment = segment.first;
+    load.segment = segment.name();
     load.messages = segment.written;
     load.records_end = segment.written_end;
     const std::uint32_t span_end = ordinal + std::min(limit - ordinal, kMaxLoadSpan);

@@ -9,6 +9,7 @@
 #include "common/ids.h"
 #include "common/message_batch.h"
 #include "storage/segment_format.h"
+#include "storage/segment_index.h"
 #include "storage/segment_sequences.h"
 #include "storage/segment_sizes.h"
 #include "storage/segment_validity.h"
@@ -23,7 +24,8 @@ enum class SegmentState {
 
 /// What the table knows of one segment. Messages are named by their ordinal in it.
 struct Segment {
-  Sequence first;  // names the files
+  Sequence first;  // no message is below; nor is one of the segment before at or above
+  std::uint32_t generation = 0;  // see SegmentName
   SegmentState state = SegmentState::kActive;
   std::uint64_t data_bytes = SegmentHeader::kSize;  // of .data, its header and footer included
   std::uint64_t body_bytes = 0;
@@ -36,15 +38,23 @@ struct Segment {
   std::uint64_t written_end = SegmentHeader::kSize;
   // Since the last checkpoint: whether anything changed, and which flags.
   bool changed = true;
+  bool collecting = false;  // is being copied: stays until the copy stands for it
   std::uint32_t dirty_first = 0;
   std::uint32_t dirty_end = 0;
 
   std::uint32_t messages() const { return sequences.count(); }
   Sequence last() const { return sequences.last(); }
+  SegmentName name() const { return {first, generation}; }
+  /// One above the ordinal of the last message at or below `sequence`.
+  std::uint32_t end_ordinal(Sequence sequence) const {
+    return sequence >= last() ? messages() : sequences.lower_bound(sequence.next());
+  }
   std::uint64_t disk_bytes() const { return data_bytes + IndexEntry::place(messages()); }
   /// Adds a message that was just found in the index.
   void append_recovered(Sequence sequence, const IndexEntry& entry);
   void mark_dirty(std::uint32_t first_ordinal, std::uint32_t end_ordinal);
+  /// The flags that changed since the last checkpoint.
+  IndexFlags dirty_flags() const;
   std::size_t memory_bytes() const;
 };
 
@@ -58,6 +68,15 @@ struct SegmentWrite {
   std::vector<MessageRun> runs;
 };
 
+/// A sealed segment to be copied, as it was when the copy was begun.
+struct CopySource {
+  SegmentName name;
+  Sequence last;
+  std::uint32_t messages = 0;
+  std::uint64_t records_end = 0;
+  std::vector<std::uint64_t> valid;  // bit i: message with ordinal i
+};
+
 /// Where a queue's segments end; rollback() goes back there.
 struct SegmentPosition {
   Sequence last;  // highest sequence stored; 0: none
@@ -68,7 +87,7 @@ struct SegmentPosition {
 
 /// Messages of one segment to be read.
 struct SegmentLoad {
-  Sequence segment;
+  SegmentName segment;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges;  // ordinals [first, end)
   std::uint64_t body_bytes = 0;
   std::uint32_t messages = 0;     // that the segment has in its files
@@ -86,20 +105,34 @@ class SegmentTable {
                                    std::uint64_t segment_bytes);
   SegmentPosition end() const;
   /// Forgets what was appended after `position`. Returns the segments that are gone.
-  std::vector<Sequence> rollback(const SegmentPosition& position);
+  std::vector<SegmentName> rollback(const SegmentPosition& position);
   /// A write of append() is in the files now.
   void set_written(Sequence segment, std::uint32_t messages, std::uint64_t records_end);
 
   /// A checkpoint gave the full segment its footer.
-  void set_sealed(Sequence segment);
+  void set_sealed(SegmentName segment);
   /// A checkpoint did not come to write these flags of a segment.
-  void mark_changed(Sequence segment, std::uint32_t first_ordinal, std::uint32_t end_ordinal);
+  void mark_changed(SegmentName segment, std::uint32_t first_ordinal, std::uint32_t end_ordinal);
 
   /// Marks messages as gone. Returns the segments that have no valid message left and are gone,
   /// too.
-  std::vector<Sequence> settle(Sequence first, Sequence last);
+  std::vector<SegmentName> settle(Sequence first, Sequence last);
   /// Also the active segment goes if it has no valid message.
-  std::vector<Sequence> drop_empty();
+  std::vector<SegmentName> drop_empty();
+
+  /// Completes the active segment, so that a checkpoint can seal it; true if there was one.
+  bool end_active();
+  /// The sealed segments [first, first + count), from now on kept until install() or
+  /// end_collecting().
+  std::vector<CopySource> begin_collecting(std::size_t first, std::size_t count);
+  /// `copy`, of the sources' valid messages, stands for them from now on; what was settled since is
+  /// settled in it. Its flags that are not in its index yet.
+  IndexFlags install(std::unique_ptr<Segment> copy, const std::vector<CopySource>& sources);
+  /// All flags of a segment; none if there is none of the name.
+  IndexFlags all_flags(SegmentName name) const;
+  void end_collecting(const std::vector<CopySource>& sources);
+  /// Segments that are complete and have no valid message.
+  std::vector<SegmentName> drop_consumed();
 
   /// What to read for valid, written messages of [from, through]: of one segment, about
   /// `max_bytes`.
@@ -107,23 +140,24 @@ class SegmentTable {
                                        std::size_t max_bytes) const;
   /// The first valid message at or above `from`.
   std::optional<Sequence> next_valid(Sequence from) const;
-  /// Calls `body(first, count)` for the runs of [first, first + count), all stored, that are valid.
+  /// Calls `body(first, count)` for the runs of [first, first + count), all of one segment, that
+  /// are valid.
   template <typename Body>
   void for_valid(Sequence first, std::uint32_t count, Body body) const {
     const Segment* segment = find(first);
-    if (segment == nullptr || segment->last() < first) return;
-    const std::uint32_t base = segment->sequences.lower_bound(first);
-    const std::uint32_t end = std::min(base + count, segment->messages());
-    for (std::uint32_t at = segment->validity.next_valid(base); at < end;
-         at = segment->validity.next_valid(at)) {
-      const std::uint32_t run_end = std::min(end, segment->validity.valid_end(at));
-      body(first.next(at - base), run_end - at);
+    if (segment == nullptr || segment->last() < first || count == 0) return;
+    const std::uint32_t end = segment->end_ordinal(first.next(count - 1));
+    for (std::uint32_t at = segment->validity.next_valid(segment->sequences.lower_bound(first));
+         at < end; at = segment->validity.next_valid(at)) {
+      const std::uint32_t run_end =
+          segment->sequences.run_end(at, std::min(end, segment->validity.valid_end(at)));
+      body(segment->sequences.at(at), run_end - at);
       at = run_end;
     }
   }
 
   bool empty() const { return segments_.empty(); }
-  bool has(Sequence segment) const;
+  bool has(SegmentName segment) const;
   std::uint64_t messages() const;
   std::uint64_t body_bytes() const;
   std::uint64_t disk_bytes() const;
@@ -136,12 +170,12 @@ class SegmentTable {
  private:
   /// The segment whose range `sequence` would fall in: the last that begins at or below it.
   Segment* find(Sequence sequence) const;
-  Segment* find_exact(Sequence segment) const;
+  Segment* find_exact(SegmentName segment) const;
   Segment& begin_segment(Sequence first);
   /// Takes as many of the run's messages as the segment has room for.
   static std::uint32_t take(Segment& segment, const MessageRun& run, std::uint64_t segment_bytes);
   template <typename Gone>
-  std::vector<Sequence> erase_if(Gone gone);
+  std::vector<SegmentName> erase_if(Gone gone);
 
   std::vector<std::unique_ptr<Segment>> segments_;  // by first sequence
 };

@@ -117,7 +117,7 @@ Status SegmentWriter::write_some(QueueFiles& queue, const SegmentWrite& write,
   return {};
 }
 
-Status SegmentWriter::seal(QueueFiles& queue, Sequence segment, const SegmentFooter& footer) {
+Status SegmentWriter::seal(QueueFiles& queue, SegmentName segment, const SegmentFooter& footer) {
   auto opened = files_.open(queue, segment);
   if (!opened.is_ok()) return opened.status();
   OpenSegment& files = **opened;

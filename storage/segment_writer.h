@@ -31,7 +31,7 @@ class SegmentWriter {
   Status write_some(QueueFiles& queue, const SegmentWrite& write, WriteProgress& progress);
   /// Completes a segment whose records end at `records_end`, and cuts the file to its size.
   /// Repeatable.
-  Status seal(QueueFiles& queue, Sequence segment, const SegmentFooter& footer);
+  Status seal(QueueFiles& queue, SegmentName segment, const SegmentFooter& footer);
 
  private:
   /// Begins a chunk that is to be written at `offset`: with what stands before it in its block.

@@ -246,6 +246,11 @@ class FakeDiskDataCenter final : public DiskDataCenter {
     forget_log(shard, applied);
   }
 
+  std::vector<ShardId> take_wanted_checkpoints() override {
+    return std::exchange(wanted_checkpoints, {});
+  }
+  std::vector<ShardId> wanted_checkpoints;
+
   std::vector<ShardId> pinning_log() const override {
     return log_.empty() ? std::vector<ShardId>() : std::vector<ShardId>{log_.front().shard};
   }

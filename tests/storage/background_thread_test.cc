@@ -29,6 +29,32 @@ TEST(InlineExecutor, RunsBulkJobsInOrderAndUrgentOnesBetweenTheirSteps) {
   EXPECT_EQ(log, "auuabUAB");
 }
 
+TEST(InlineExecutor, RunsIdleJobsWhenThereIsNothingElse) {
+  InlineExecutor executor;
+  std::string log;
+  executor.post_idle(job(log, 'i', 3));
+  executor.post(job(log, 'a', 1));
+  ASSERT_TRUE(executor.step());
+  ASSERT_TRUE(executor.step());
+  executor.post(job(log, 'b', 2));
+  executor.poll();
+  EXPECT_EQ(log, "aibbiiABI");
+}
+
+TEST(BackgroundThread, OtherJobsOvertakeALongIdleJob) {
+  std::atomic<bool> bulk_done{false};
+  BackgroundThread thread({});
+  // Never ends by itself.
+  thread.post_idle({[&] { return bulk_done.load(); }, {}});
+  thread.post({[&] {
+                 bulk_done = true;
+                 return true;
+               },
+               {}});
+  thread.stop();
+  EXPECT_TRUE(bulk_done);
+}
+
 TEST(BackgroundThread, RunsJobsInOrder) {
   std::string log;
   BackgroundThread thread({});

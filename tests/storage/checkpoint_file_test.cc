@@ -17,8 +17,8 @@ Checkpoint example() {
   checkpoint.queues = {
       {QueueId{7},
        "a%2Fb-7",
-       {{Sequence{1}, Sequence{20}, 4000, 20, 3, true},
-        {Sequence{25}, Sequence{30}, 640, 6, 6, false}}},
+       {{Sequence{1}, 3, Sequence{20}, 4000, 20, 3, true},
+        {Sequence{25}, 0, Sequence{30}, 640, 6, 6, false}}},
       {QueueId{9}, "-9", {}},
   };
   return checkpoint;

@@ -40,7 +40,9 @@ class RunningClock final : public Clock {
 /// survive makes it dead().
 class ModelNode {
  public:
-  ModelNode(FaultyFileSystem& files, std::uint64_t segment_bytes = 4096) {
+  /// `steps`: of the background's work, in the next poll of the disk; left out: all there is.
+  ModelNode(FaultyFileSystem& files, std::uint64_t segment_bytes = 4096,
+            std::function<int()> steps = {}) {
     DiskOptions options;
     options.directory = "/data";
     options.cluster = "c";
@@ -49,11 +51,12 @@ class ModelNode {
     options.wal_file_bytes = 16 << 10;
     options.wal_reserve_bytes = 8 << 10;
     options.segment_bytes = segment_bytes;
+    options.gc = gc_options();
     options.logger = &logger_.logger();
     options.clock = &clock_;
     options.fatal = [this](const Status&) { dead_ = true; };
     auto opened = FileDiskDataCenter::open(
-        files, options, std::make_unique<InlineExecutor>(),
+        files, options, std::make_unique<InlineExecutor>(std::move(steps)),
         [this](DiskDataCenter& disk, const std::vector<RecoveredShard>& shards) {
           disk_ = &disk;
           for (const RecoveredShard& shard : shards) restore(shard);
@@ -71,6 +74,16 @@ class ModelNode {
     for (const Committed& end : opened->log_ends) index_[end.shard] = end.up_to;
     own_ = std::move(opened->disk);
     recovered_.clear();  // what is stored from now on is known
+  }
+
+  /// Collects the least of garbage, at once.
+  static GcOptions gc_options() {
+    GcOptions gc;
+    gc.thresholds.min_bytes = 500;
+    gc.thresholds.min_messages = 5;
+    gc.thresholds.slack_bytes = 200;
+    gc.bytes_per_second = 1ull << 40;
+    return gc;
   }
 
   const Status& opened() const { return opened_; }

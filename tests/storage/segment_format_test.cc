@@ -74,10 +74,10 @@ TEST(SegmentFormat, IndexGoesRoundAndDetectsEveryFlippedBit) {
 TEST(SegmentFormat, FileNamesSortAsTheirNumbersDo) {
   EXPECT_EQ(segment_file_name(Sequence{42}, ".data"), "00000000000000000042.data");
   EXPECT_LT(segment_file_name(Sequence{99}, ".data"), segment_file_name(Sequence{100}, ".data"));
-  EXPECT_EQ(sequence_of_file_name("00000000000000000042.data", ".data"), Sequence{42});
-  EXPECT_FALSE(sequence_of_file_name("00000000000000000042.index", ".data").has_value());
-  EXPECT_FALSE(sequence_of_file_name("0000000000000000004x.data", ".data").has_value());
-  EXPECT_FALSE(sequence_of_file_name("99999999999999999999.data", ".data").has_value());
+  EXPECT_EQ(segment_of_file_name("00000000000000000042.data", ".data"), SegmentName(Sequence{42}));
+  EXPECT_FALSE(segment_of_file_name("00000000000000000042.index", ".data").has_value());
+  EXPECT_FALSE(segment_of_file_name("0000000000000000004x.data", ".data").has_value());
+  EXPECT_FALSE(segment_of_file_name("99999999999999999999.data", ".data").has_value());
 }
 
 TEST(SegmentFormat, DirectoryNamesAreSafeAndUniqueForAnyQueueName) {

@@ -1,0 +1,120 @@
+#include "storage/recovery_copies.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "storage/segment_format.h"
+
+namespace segue::storage {
+
+namespace {
+
+bool overlap(const CheckpointSegment& segment, const FoundCopy& copy) {
+  return segment.first <= copy.replaced_last && segment.last >= copy.replaced_first;
+}
+
+Status damaged(const std::string& path, const std::string& what) {
+  return Status(
+      Code::kCorruption,
+      path + ": " + what +
+          "; it is a copy of segments that may be gone. Restore the file, "
+          "or remove it together with its .index if the segments that it names are there");
+}
+
+/// Reads a copy's header and footer.
+Result<FoundCopy> read_copy(SegmentContext& context, QueueId queue, const std::string& path,
+                            SegmentName name) {
+  auto data = context.files.open(path, OpenMode::kRead);
+  if (!data.is_ok()) return data.status();
+  auto size = (*data)->size();
+  if (!size.is_ok()) return size.status();
+  constexpr std::uint64_t kLeast = SegmentHeader::kSize + SegmentFooter::kSize;
+  if (*size < kLeast) return damaged(path, "is cut off at offset " + std::to_string(*size));
+  const auto at = [&](std::uint64_t offset, std::size_t bytes) -> Result<std::string> {
+    std::string read(bytes, '\0');
+    auto got = (*data)->read(offset, read.data(), bytes);
+    if (!got.is_ok()) return got.status();
+    read.resize(*got);
+    return read;
+  };
+  auto head = at(0, SegmentHeader::kSize);
+  if (!head.is_ok()) return head.status();
+  const std::uint64_t end = *size - SegmentFooter::kSize;
+  auto foot = at(end, SegmentFooter::kSize);
+  if (!foot.is_ok()) return foot.status();
+  const auto header = SegmentHeader::decode(*head);
+  if (!header.is_ok()) return damaged(path, header.status().message() + " at offset 0");
+  const auto footer = SegmentFooter::decode(*foot);
+  if (!footer.is_ok()) {
+    return damaged(path, footer.status().message() + " at offset " + std::to_string(end));
+  }
+  if (header->queue != queue || header->first != name.first || footer->queue != queue ||
+      footer->records_end != end || footer->first != name.first || footer->last < name.first ||
+      header->replaced_last < footer->last || header->replaced_first != name.first) {
+    return damaged(path, "does not fit its name at offset 0");
+  }
+  FoundCopy copy;
+  copy.segment = {name.first,       name.generation,  footer->last, *size,
+                  footer->messages, footer->messages, true};
+  copy.replaced_first = header->replaced_first;
+  copy.replaced_last = header->replaced_last;
+  return copy;
+}
+
+}  // namespace
+
+SegmentChoice choose_segments(std::vector<NamedSegment> named, std::vector<FoundCopy> copies) {
+  SegmentChoice choice;
+  std::sort(copies.begin(), copies.end(), [](const FoundCopy& one, const FoundCopy& other) {
+    return std::pair(one.segment.generation, one.segment.first) <
+           std::pair(other.segment.generation, other.segment.first);
+  });
+  for (const FoundCopy& copy : copies) {
+    const auto is_source = [&](const NamedSegment& segment) {
+      return segment.segment.generation < copy.segment.generation && overlap(segment.segment, copy);
+    };
+    const bool missing = std::any_of(named.begin(), named.end(), [&](const NamedSegment& segment) {
+      return is_source(segment) && !segment.there;
+    });
+    if (!missing) {
+      choice.discarded.push_back(copy.segment.name());
+      continue;
+    }
+    std::erase_if(named, [&](const NamedSegment& segment) {
+      if (!is_source(segment)) return false;
+      if (segment.there) choice.replaced.push_back(segment.segment.name());
+      return true;
+    });
+    named.push_back({copy.segment, true});
+  }
+  for (NamedSegment& segment : named) {
+    if (segment.there) choice.segments.push_back(segment.segment);
+  }
+  std::sort(choice.segments.begin(), choice.segments.end(),
+            [](const CheckpointSegment& one, const CheckpointSegment& other) {
+              return one.first < other.first;
+            });
+  return choice;
+}
+
+Result<std::vector<FoundCopy>> find_copies(SegmentContext& context, QueueId queue,
+                                           const std::string& directory,
+                                           const std::vector<std::string>& names,
+                                           const std::vector<CheckpointSegment>& named) {
+  std::vector<FoundCopy> copies;
+  for (const std::string& file : names) {
+    const auto name = segment_of_file_name(file, ".data");
+    if (!name || name->generation == 0) continue;
+    if (std::any_of(named.begin(), named.end(),
+                    [&](const CheckpointSegment& segment) { return segment.name() == *name; })) {
+      continue;
+    }
+    auto copy = read_copy(context, queue, directory + "/" + file, *name);
+    if (!copy.is_ok()) return copy.status();
+    copies.push_back(*copy);
+  }
+  return copies;
+}
+
+}  // namespace segue::storage

@@ -1,0 +1,211 @@
+#include "storage/segment_collector.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "storage/segment_index.h"
+
+namespace segue::storage {
+
+namespace {
+
+constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
+constexpr Duration kTryAgain = std::chrono::seconds(1);
+/// Less is not worth a job, more would take long to break off.
+constexpr double kLeastSlice = 1u << 20;
+constexpr double kMostSlice = 16u << 20;
+/// With so much garbage in a queue the copying goes twice as fast.
+constexpr std::uint64_t kMuchGarbage = 256ull << 20;
+constexpr int kLooksAtOnce = 16;
+
+}  // namespace
+
+/// A copy under way. The copier is the background thread's while a slice runs, else the reactor's.
+struct SegmentCollector::Copy {
+  Copy(SegmentContext& context, SegmentWorker& worker, CopyPlan plan)
+      : copier(context, worker.files, worker.reader, std::move(plan)) {}
+
+  SegmentCopier copier;
+  std::uint64_t source_bytes = 0;  // of their files
+  std::uint64_t slice_end = 0;     // bytes of the copy
+  bool finished = false;
+};
+
+/// The sources of a copy that is in its place.
+struct SegmentCollector::Removal {
+  std::shared_ptr<QueueFiles> queue;
+  SegmentName copy;
+  IndexFlags flags;  // of the copy, to be written before the sources may go
+  std::vector<SegmentName> sources;
+  Status status;
+};
+
+SegmentCollector::SegmentCollector(SegmentContext& context, BackgroundExecutor& executor,
+                                   SegmentStore& store, GcOptions options)
+    : context_(context), executor_(executor), store_(store), options_(options) {}
+
+SegmentCollector::~SegmentCollector() = default;
+
+std::uint64_t SegmentCollector::rate() const {
+  return options_.bytes_per_second + options_.bytes_per_second / kMuchGarbage * garbage_;
+}
+
+void SegmentCollector::poll(TimePoint now) {
+  if (now > allowed_at_) {
+    const double seconds = std::chrono::duration<double>(now - allowed_at_).count();
+    allowance_ = std::min(kMostSlice, allowance_ + seconds * static_cast<double>(rate()));
+    allowed_at_ = now;
+  }
+  now_ = now;
+  for (const QueueId queue : store_.take_touched()) {
+    if (in_queues_.insert(queue).second) queues_.push_back(queue);
+  }
+  if (!removals_.empty() && now >= next_removal_) {
+    for (auto& removal : std::exchange(removals_, {})) remove_sources(std::move(removal));
+  }
+  if (copy_ == nullptr) {
+    if (!stopped_ && !queues_.empty() && now >= next_look_) look(now);
+  } else if (!slice_running_ && !stopped_ && allowance_ >= kLeastSlice) {
+    begin_slice();
+  }
+}
+
+bool SegmentCollector::idle() const {
+  return copy_ == nullptr && queues_.empty() && removals_.empty() && removing_ == 0;
+}
+
+std::vector<ShardId> SegmentCollector::take_wanted_checkpoints() {
+  std::vector<ShardId> shards(wanted_checkpoints_.begin(), wanted_checkpoints_.end());
+  wanted_checkpoints_.clear();
+  return shards;
+}
+
+void SegmentCollector::look(TimePoint now) {
+  next_look_ = now + kBetweenLooks;
+  for (int i = 0; i < kLooksAtOnce && !queues_.empty(); ++i) {
+    const QueueId queue = queues_.front();
+    queues_.pop_front();
+    in_queues_.erase(queue);
+    if (!begin_step(queue)) continue;
+    // There may be more to do with it.
+    if (in_queues_.insert(queue).second) queues_.push_back(queue);
+    if (copy_ != nullptr) return;
+  }
+}
+
+bool SegmentCollector::begin_step(QueueId queue) {
+  const SegmentTable* const table = store_.table(queue);
+  if (table == nullptr) return false;
+  std::vector<SegmentFigures> figures;
+  figures.reserve(table->segments().size());
+  garbage_ = 0;
+  for (const auto& segment : table->segments()) {
+    figures.push_back(figures_of(*segment));
+    garbage_ += figures.back().garbage();
+  }
+  if (waits_for_checkpoint(figures, options_.thresholds)) {
+    wanted_checkpoints_.insert(store_.shard_of(queue));
+  }
+  const std::uint64_t earned = 2 * stats_.reclaimed_bytes;
+  const auto step = next_gc_step(figures, options_.thresholds,
+                                 earned > stats_.copied_bytes ? earned - stats_.copied_bytes : 0);
+  if (!step) return false;
+  if (step->kind == GcStep::Kind::kSeal) {
+    store_.end_active(queue);
+    wanted_checkpoints_.insert(store_.shard_of(queue));
+    return true;
+  }
+  copy_ = std::make_shared<Copy>(context_, store_.worker(),
+                                 store_.begin_collecting(queue, step->first, step->count));
+  for (std::size_t i = step->first; i < step->first + step->count; ++i) {
+    copy_->source_bytes += figures[i].bytes;
+  }
+  if (allowance_ >= kLeastSlice) begin_slice();
+  return true;
+}
+
+void SegmentCollector::begin_slice() {
+  slice_running_ = true;
+  copy_->slice_end = copy_->copier.progress_bytes() + static_cast<std::uint64_t>(allowance_);
+  executor_.post_idle({[copy = copy_] {
+                         copy->finished = copy->copier.step();
+                         return copy->finished || copy->copier.progress_bytes() >= copy->slice_end;
+                       },
+                       [this, before = copy_->copier.progress_bytes()] {
+                         slice_running_ = false;
+                         allowance_ -= static_cast<double>(copy_->copier.progress_bytes() - before);
+                         if (copy_->finished) end_copy();
+                       }});
+}
+
+void SegmentCollector::end_copy() {
+  const std::shared_ptr<Copy> copy = std::exchange(copy_, nullptr);
+  SegmentCopier& copier = copy->copier;
+  const CopyPlan& plan = copier.plan();
+  if (!copier.status().is_ok()) {
+    ++stats_.failed_copies;
+    store_.end_collecting(plan);
+    next_look_ = now_ + kTryAgain;
+    // A queue that was deleted meanwhile takes its files with it.
+    if (copier.status().code() != Code::kNotFound) {
+      context_.log.warn("segments_not_collected",
+                        {{"queue", plan.queue->id}, {"reason", copier.status()}});
+    }
+    return;
+  }
+  next_look_ = now_;
+  std::unique_ptr<Segment> segment = copier.take_segment();
+  const std::uint64_t left = segment->disk_bytes();
+  auto flags = store_.install(plan, std::move(segment));
+  if (!flags) return;  // the queue has gone
+  ++stats_.copies;
+  stats_.copied_bytes += left;
+  stats_.reclaimed_bytes += copy->source_bytes > left ? copy->source_bytes - left : 0;
+  auto removal = std::make_shared<Removal>();
+  removal->queue = plan.queue;
+  removal->copy = plan.to;
+  removal->flags = std::move(*flags);
+  for (const CopySource& source : plan.sources) removal->sources.push_back(source.name);
+  remove_sources(std::move(removal));
+  store_.drop_consumed(plan.queue);
+}
+
+// What was settled while the copy was made may be in the sources' indexes, as the last checkpoint
+// wants it, and in no log any more: it has to be in the copy's index, durably, before a source
+// goes.
+void SegmentCollector::remove_sources(std::shared_ptr<Removal> removal) {
+  ++removing_;
+  executor_.post({[this, removal] {
+                    SegmentFiles& files = store_.worker().files;
+                    if (removal->flags.first < removal->flags.end) {
+                      removal->status =
+                          write_flags(files, *removal->queue, removal->copy, removal->flags);
+                    }
+                    if (removal->status.is_ok()) files.remove(*removal->queue, removal->sources);
+                    return true;
+                  },
+                  [this, removal] {
+                    --removing_;
+                    if (removal->status.is_ok() || removal->status.code() == Code::kNotFound)
+                      return;
+                    context_.log.warn("segments_not_removed",
+                                      {{"queue", removal->queue->id}, {"reason", removal->status}});
+                    removal->status = Status();
+                    // As they are then.
+                    removal->flags = store_.flags(removal->queue, removal->copy);
+                    removals_.push_back(removal);
+                    next_removal_ = now_ + kTryAgain;
+                  }});
+}
+
+Status SegmentCollector::write_flags(SegmentFiles& files, QueueFiles& queue, SegmentName segment,
+                                     const IndexFlags& flags) {
+  auto opened = files.open(queue, segment);
+  if (!opened.is_ok()) return opened.status();
+  (*opened)->index_unsynced = true;
+  SEGUE_RETURN_IF_ERROR(write_index_flags(*(*opened)->index, segment.first, flags));
+  return files.sync(queue, segment);
+}
+
+}  // namespace segue::storage

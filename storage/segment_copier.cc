@@ -1,0 +1,223 @@
+#include "storage/segment_copier.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "common/check.h"
+#include "storage/segment_index.h"
+
+namespace segue::storage {
+
+namespace {
+
+constexpr std::uint64_t kPieceBytes = 1u << 20;
+// Reading over a gap of this size is faster than another read.
+constexpr std::uint64_t kGapBytes = 64u << 10;
+constexpr std::uint32_t kEntriesAtOnce = 4096;
+// Also part of the name until the copy is whole.
+constexpr const char* kUnfinished = ".data.new";
+
+}  // namespace
+
+SegmentCopier::SegmentCopier(SegmentContext& context, SegmentFiles& files, SegmentReader& reader,
+                             CopyPlan plan)
+    : context_(context), files_(files), reader_(reader), plan_(std::move(plan)) {
+  SEGUE_CHECK(!plan_.sources.empty());
+}
+
+std::string SegmentCopier::path(const char* extension) const {
+  return plan_.queue->directory + "/" + segment_file_name(plan_.to, extension);
+}
+
+std::uint32_t SegmentCopier::next_valid(const CopySource& source, std::uint32_t from) {
+  for (std::uint32_t at = from; at < source.messages;) {
+    const std::uint64_t bits = source.valid[at / 64] >> (at % 64);
+    if (bits != 0) {
+      return std::min(source.messages, at + static_cast<std::uint32_t>(std::countr_zero(bits)));
+    }
+    at = (at / 64 + 1) * 64;
+  }
+  return source.messages;
+}
+
+bool SegmentCopier::step() {
+  if (data_ == nullptr) {
+    status_ = begin();
+  } else if (!end_) {
+    status_ = copy_some();
+  } else {
+    status_ = finish();
+    if (status_.is_ok()) return true;
+  }
+  if (status_.is_ok()) return false;
+  data_.reset();
+  if (!named_) remove_files();
+  return true;
+}
+
+Status SegmentCopier::begin() {
+  auto opened = context_.files.open(path(kUnfinished), OpenMode::kReadWriteDirect);
+  if (!opened.is_ok() && opened.status().code() == Code::kNotImplemented) {
+    opened = context_.files.open(path(kUnfinished), OpenMode::kReadWrite);
+  }
+  if (!opened.is_ok()) return opened.status();
+  data_ = std::move(*opened);
+  SEGUE_RETURN_IF_ERROR(data_->truncate(0));
+  const CopySource& first = plan_.sources.front();
+  SegmentHeader{plan_.queue->id, plan_.to.first, first.name.first, plan_.sources.back().last}
+      .encode(chunk_.extend(SegmentHeader::kSize));
+  segment_ = std::make_unique<Segment>();
+  segment_->first = plan_.to.first;
+  segment_->generation = plan_.to.generation;
+  ordinal_ = next_valid(first, 0);
+  return {};
+}
+
+Status SegmentCopier::copy_some() {
+  while (ordinal_ == plan_.sources[source_].messages) {
+    if (++source_ == plan_.sources.size()) {
+      end_ = true;
+      return {};
+    }
+    ordinal_ = next_valid(plan_.sources[source_], 0);
+  }
+  const CopySource& source = plan_.sources[source_];
+  auto opened = files_.open(*plan_.queue, source.name);
+  if (!opened.is_ok()) return opened.status();
+  // One more than can be copied, if there is one: where it begins the record before it ends.
+  const std::uint32_t count = std::min(kEntriesAtOnce + 1, source.messages - ordinal_);
+  auto entries = reader_.entries(
+      *plan_.queue, **opened, {source.name, source.messages, source.records_end}, ordinal_, count);
+  if (!entries.is_ok()) return entries.status();
+  return copy_records(source, **opened, *entries, std::min(count, kEntriesAtOnce));
+}
+
+Status SegmentCopier::copy_records(const CopySource& source, OpenSegment& from,
+                                   const std::vector<IndexEntry>& entries, std::size_t count) {
+  const std::uint32_t base = ordinal_;
+  const auto end_of = [&](std::size_t i) -> std::uint64_t {
+    return i + 1 < entries.size() ? entries[i + 1].data_offset : source.records_end;
+  };
+  const std::uint64_t begin = entries[0].data_offset / SegmentFiles::kBlock * SegmentFiles::kBlock;
+  std::vector<std::size_t> wanted{0};
+  std::uint64_t end = end_of(0);
+  ordinal_ = next_valid(source, base + 1);
+  for (; ordinal_ - base < count; ordinal_ = next_valid(source, ordinal_ + 1)) {
+    const std::size_t i = ordinal_ - base;
+    if (end_of(i) - begin > kPieceBytes || entries[i].data_offset - end > kGapBytes) break;
+    wanted.push_back(i);
+    end = end_of(i);
+  }
+  for (const std::size_t i : wanted) {
+    if (entries[i].data_offset < begin || end_of(i) <= entries[i].data_offset ||
+        end_of(i) > source.records_end) {
+      return Status(Code::kCorruption, from.index->path() + ": entry " + std::to_string(base + i) +
+                                           " names a place beyond the data's end");
+    }
+  }
+  piece_.clear();
+  piece_.resize(static_cast<std::size_t>(end - begin));
+  piece_.pad();
+  auto read = from.data->read(begin, piece_.data(), piece_.size());
+  if (!read.is_ok()) return read.status();
+  // What a damaged file lacks is zeros in the copy: no record either.
+  if (*read < piece_.size()) std::memset(piece_.data() + *read, 0, piece_.size() - *read);
+  for (const std::size_t i : wanted) {
+    const std::uint64_t at = entries[i].data_offset - begin;
+    add_record(source, entries[i],
+               piece_.view().substr(static_cast<std::size_t>(at),
+                                    static_cast<std::size_t>(end_of(i) - begin - at)));
+  }
+  return chunk_.size() >= kPieceBytes ? write_chunk(false) : Status();
+}
+
+void SegmentCopier::add_record(const CopySource& source, const IndexEntry& entry,
+                               std::string_view bytes) {
+  const QueueId queue = plan_.queue->id;
+  const Sequence sequence = source.name.first.next(entry.sequence_offset);
+  const auto record = MessageRecord::decode(bytes, queue);
+  const bool sound = record && record->sequence == sequence &&
+                     record->body_bytes == entry.body_bytes &&
+                     record->record_bytes() == bytes.size() &&
+                     MessageRecord::checksum_payload(bytes.substr(MessageRecord::kSize), queue) ==
+                         record->payload_checksum;
+  if (!sound) {
+    context_.log.error("message_corrupt", {{"queue", queue},
+                                           {"sequence", sequence},
+                                           {"path", plan_.queue->data_path(source.name)},
+                                           {"offset", entry.data_offset}});
+  }
+  IndexEntry copied;
+  copied.sequence_offset = static_cast<std::uint32_t>(sequence.value - plan_.to.first.value);
+  copied.data_offset = static_cast<std::uint32_t>(chunk_offset_ + chunk_.size());
+  copied.body_bytes = entry.body_bytes;
+  chunk_.append(bytes);
+  entries_.push_back(copied);
+  segment_->append_recovered(sequence, copied);
+}
+
+Status SegmentCopier::write_chunk(bool last) {
+  const std::size_t whole = chunk_.size() / SegmentFiles::kBlock * SegmentFiles::kBlock;
+  const std::size_t left = last ? 0 : chunk_.size() - whole;
+  if (last) chunk_.pad();
+  const std::string_view bytes = chunk_.view().substr(0, chunk_.size() - left);
+  if (const Status written = data_->write(chunk_offset_, std::span(&bytes, 1)); !written.is_ok()) {
+    return written;
+  }
+  chunk_offset_ += bytes.size();
+  std::memmove(chunk_.data(), chunk_.data() + bytes.size(), left);
+  chunk_.resize(left);
+  return {};
+}
+
+Status SegmentCopier::sync(File& file) {
+  Status status = file.sync();
+  if (!status.is_ok()) context_.fatal(status);
+  return status;
+}
+
+Status SegmentCopier::finish() {
+  Segment& segment = *segment_;
+  SEGUE_CHECK(segment.messages() > 0);
+  const std::uint64_t records_end = chunk_offset_ + chunk_.size();
+  SegmentFooter{plan_.queue->id,    segment.messages(), records_end,
+                segment.body_bytes, segment.first,      segment.last()}
+      .encode(chunk_.extend(SegmentFooter::kSize));
+  SEGUE_RETURN_IF_ERROR(write_chunk(true));
+  segment.data_bytes = records_end + SegmentFooter::kSize;
+  SEGUE_RETURN_IF_ERROR(data_->truncate(segment.data_bytes));
+  SEGUE_RETURN_IF_ERROR(sync(*data_));
+  data_.reset();
+  {
+    auto index = context_.files.open(path(".index"), OpenMode::kReadWrite);
+    if (!index.is_ok()) return index.status();
+    SEGUE_RETURN_IF_ERROR((*index)->truncate(0));
+    SEGUE_RETURN_IF_ERROR(write_index(**index, plan_.queue->id, segment.first, entries_));
+    SEGUE_RETURN_IF_ERROR(sync(**index));
+  }
+  // From here on it stands for the others, once one of them is gone.
+  SEGUE_RETURN_IF_ERROR(context_.files.rename(path(kUnfinished), path(".data")));
+  named_ = true;
+  if (Status named = context_.files.sync_directory(plan_.queue->directory); !named.is_ok()) {
+    context_.fatal(named);
+    return named;
+  }
+  segment.written_end = records_end;
+  segment.state = SegmentState::kSealed;
+  segment.changed = false;
+  return {};
+}
+
+void SegmentCopier::remove_files() {
+  for (const char* extension : {kUnfinished, ".index"}) {
+    if (const Status status = context_.files.remove(path(extension)); !status.is_ok()) {
+      context_.log.warn("segment_file_not_removed",
+                        {{"path", path(extension)}, {"reason", status}});
+    }
+  }
+}
+
+}  // namespace segue::storage

@@ -1,0 +1,221 @@
+// Garbage is collected while a node works, checkpoints, loses its power at any call, finds no
+// space, and comes back: against a model of what it must hold.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "storage/segment_gc_policy.h"
+#include "tests/storage/model_workload.h"
+
+namespace segue::storage {
+namespace {
+
+constexpr std::uint64_t kSegmentBytes = 4096;
+
+/// So that work in the background is at any point when the node does something.
+std::function<int()> some_steps(std::uint64_t seed) {
+  auto random = std::make_shared<SeededRandom>(seed);
+  return [random] { return static_cast<int>(random->below(5)); };
+}
+
+FileDiskDataCenter& disk_of(ModelNode& node) {
+  return static_cast<FileDiskDataCenter&>(node.disk());
+}
+
+/// Lets it collect what it will.
+void collect_all(ModelNode& node) {
+  for (int i = 0; i < 3000 && !node.dead(); ++i) {
+    node.poll();
+    const auto wanted = node.disk().take_wanted_checkpoints();
+    for (const ShardId shard : wanted) EXPECT_TRUE(node.checkpoint(shard));
+    if (wanted.empty() && disk_of(node).gc_is_idle()) return;
+  }
+  ADD_FAILURE() << "collects for ever";
+}
+
+/// What is wrong with the files of the queues; empty if they are as the tables say and within the
+/// bound.
+std::string wrong_with_files(ModelNode& node, FaultyFileSystem& files) {
+  for (std::uint64_t queue = 1; queue < 200; ++queue) {
+    const SegmentTable* const table = disk_of(node).segments().table(QueueId{queue});
+    const std::string directory = "/data/shards/" + std::to_string(queue % ModelNode::kShards) +
+                                  "/queues/-" + std::to_string(queue);
+    const auto names = files.list(directory);
+    std::set<std::string> there;
+    if (names.is_ok()) there.insert(names->begin(), names->end());
+    there.erase("queue_stat");
+    std::set<std::string> wanted;
+    std::uint64_t bytes = 0;
+    std::uint64_t valid = 0;
+    if (table != nullptr) {
+      for (const auto& segment : table->segments()) {
+        wanted.insert(segment_file_name(segment->name(), ".data"));
+        wanted.insert(segment_file_name(segment->name(), ".index"));
+        bytes += figures_of(*segment).bytes;
+        valid += figures_of(*segment).valid_bytes;
+      }
+    }
+    if (there != wanted) {
+      std::string text = directory + " has";
+      for (const std::string& name : there) text += " " + name;
+      text += " and should have";
+      for (const std::string& name : wanted) text += " " + name;
+      return text;
+    }
+    const std::uint64_t bound = 2 * valid + ModelNode::gc_options().thresholds.slack_bytes;
+    if (bytes > bound) {
+      return directory + " has " + std::to_string(bytes) + " bytes, " + std::to_string(valid) +
+             " of them valid";
+    }
+  }
+  return {};
+}
+
+TEST(SegmentGcCrash, KeepsTheBoundAndTheMessagesThroughRestarts) {
+  std::uint64_t copies = 0;
+  for (std::uint64_t seed = 1; seed <= 20 * effort(); ++seed) {
+    FaultyFileSystem files;
+    Workload workload(seed, Workload::Kind::kGarbage);
+    for (int life = 0; life < 3; ++life) {
+      ModelNode node(files, kSegmentBytes, some_steps(seed));
+      ASSERT_TRUE(node.opened().is_ok()) << node.opened().to_string();
+      ASSERT_EQ(workload.difference(node), "") << "seed " << seed << " life " << life;
+      workload.run(node, 150);
+      ASSERT_FALSE(node.dead());
+      if (life == 1) {
+        files.kill_process();  // all that was written is there, nothing is finished
+        continue;
+      }
+      for (std::uint16_t shard = 0; shard < ModelNode::kShards; ++shard) {
+        ASSERT_TRUE(node.checkpoint(ShardId{shard}));
+      }
+      collect_all(node);
+      ASSERT_EQ(workload.difference(node), "") << "seed " << seed << " life " << life;
+      copies += node.disk().stats().gc.copies;
+      const GcStats gc = node.disk().stats().gc;
+      ASSERT_LE(gc.copied_bytes, 2 * gc.reclaimed_bytes) << "seed " << seed;
+      node.stop();
+      ASSERT_EQ(wrong_with_files(node, files), "") << "seed " << seed << " life " << life;
+    }
+  }
+  EXPECT_GT(copies, 200u);
+}
+
+/// Runs until the power goes at the nth call, recovers (perhaps with another loss of power on the
+/// way), checks, and goes on. False when the run was over before.
+bool crash_at(std::uint64_t seed, std::uint64_t nth, int steps, std::uint64_t& copies) {
+  FaultyFileSystem files;
+  SeededRandom random(seed * 1'000'003 + nth);
+  Workload workload(seed, Workload::Kind::kGarbage);
+  bool crashed = false;
+  {
+    files.halt_at(nth);
+    ModelNode node(files, kSegmentBytes, some_steps(seed));
+    if (node.opened().is_ok()) workload.run(node, steps);
+    crashed = files.halted();
+  }
+  copies += workload.copies();
+  if (!crashed) return false;
+  files.crash(random);
+  for (std::uint64_t again = random.below(3); again > 0; --again) {
+    files.halt_at(1 + random.below(60));
+    { const ModelNode node(files, kSegmentBytes, some_steps(nth)); }
+    files.crash(random);
+  }
+  ModelNode node(files, kSegmentBytes, some_steps(nth));
+  EXPECT_TRUE(node.opened().is_ok())
+      << "seed " << seed << " call " << nth << ": " << node.opened().to_string();
+  if (!node.opened().is_ok()) return false;
+  std::string difference = workload.difference(node);
+  EXPECT_EQ(difference, "") << "seed " << seed << " call " << nth;
+  if (!difference.empty()) return false;
+  workload.run(node, 15);
+  for (std::uint16_t shard = 0; shard < ModelNode::kShards; ++shard) {
+    EXPECT_TRUE(node.checkpoint(ShardId{shard}));
+  }
+  collect_all(node);
+  difference = workload.difference(node);
+  node.stop();
+  difference += wrong_with_files(node, files);
+  EXPECT_EQ(difference, "") << "seed " << seed << " call " << nth << " later";
+  return difference.empty();
+}
+
+TEST(SegmentGcCrash, LosesNothingWhenThePowerGoesAtAnyCall) {
+  std::uint64_t points = 0;
+  std::uint64_t copies = 0;
+  for (std::uint64_t seed = 1; seed <= 3 * effort(); ++seed) {
+    std::uint64_t nth = 1;
+    while (crash_at(seed, nth, 60, copies)) ++nth;
+    points += nth - 1;
+    ASSERT_FALSE(HasFailure()) << "seed " << seed << " call " << nth;
+  }
+  RecordProperty("crash_points", static_cast<int>(points));
+  EXPECT_GT(points, 500u);
+  EXPECT_GT(copies, points / 4);
+}
+
+TEST(SegmentGcCrash, LosesNothingWhenThePowerGoesInALongRun) {
+  std::uint64_t copies = 0;
+  for (std::uint64_t seed = 1; seed <= 40 * effort(); ++seed) {
+    SeededRandom random(seed);
+    crash_at(1000 + seed, 500 + random.below(4000), 600, copies);
+    ASSERT_FALSE(HasFailure()) << "seed " << seed;
+  }
+  EXPECT_GT(copies, 100u);
+}
+
+TEST(SegmentGcCrash, SurvivesEverySingleLackOfSpace) {
+  for (std::uint64_t seed = 1; seed <= effort(); ++seed) {
+    for (std::uint64_t nth = 1;; ++nth) {
+      FaultyFileSystem files;
+      Workload workload(seed, Workload::Kind::kGarbage);
+      {
+        ModelNode node(files, kSegmentBytes, some_steps(seed));
+        ASSERT_TRUE(node.opened().is_ok());
+        const std::uint64_t before = files.calls();
+        files.fail_call(nth, Code::kNoSpace);
+        workload.run(node, 60);
+        if (files.calls() - before < nth) break;
+        // A sync that fails for lack of space is a failed sync.
+        if (!node.dead()) {
+          ASSERT_EQ(workload.difference(node), "") << "seed " << seed << " call " << nth;
+          node.stop();
+        }
+      }
+      files.kill_process();
+      files.clear_faults();
+      ModelNode node(files, kSegmentBytes, some_steps(seed));
+      ASSERT_TRUE(node.opened().is_ok())
+          << "seed " << seed << " call " << nth << ": " << node.opened().to_string();
+      ASSERT_EQ(workload.difference(node), "") << "seed " << seed << " call " << nth;
+    }
+  }
+}
+
+TEST(SegmentGcCrash, GivesSpaceBackOnAFullDisk) {
+  for (std::uint64_t seed = 1; seed <= 10 * effort(); ++seed) {
+    FaultyFileSystem files;
+    Workload workload(seed, Workload::Kind::kGarbage);
+    ModelNode node(files, kSegmentBytes, some_steps(seed));
+    ASSERT_TRUE(node.opened().is_ok());
+    workload.run(node, 100);
+    files.set_capacity(files.used_bytes() + 1000);
+    workload.run(node, 200);
+    ASSERT_FALSE(node.dead());
+    ASSERT_EQ(workload.difference(node), "") << "seed " << seed;
+    files.set_capacity(1ull << 40);
+    for (std::uint16_t shard = 0; shard < ModelNode::kShards; ++shard) {
+      ASSERT_TRUE(node.checkpoint(ShardId{shard}));
+    }
+    collect_all(node);
+    ASSERT_EQ(workload.difference(node), "") << "seed " << seed;
+    node.stop();
+    ASSERT_EQ(wrong_with_files(node, files), "") << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace segue::storage
