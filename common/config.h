@@ -45,6 +45,15 @@ struct StorageConfig {
   std::uint64_t free_disk_limit = 256ull << 20;
 };
 
+/// When garbage in queues' segment files is collected.
+struct GcConfig {
+  std::uint32_t min_messages = 2000;
+  std::uint64_t min_bytes = 4ull << 20;
+  std::uint32_t valid_percent = 50;
+  std::uint32_t merge_percent = 75;
+  std::uint64_t bytes_per_second = 64ull << 20;
+};
+
 /// When a publish to a durable queue counts as durable, unless the queue says otherwise.
 struct DurabilityConfig {
   bool sync = true;                       // confirmed after it is synced
@@ -90,6 +99,7 @@ struct ClusterConfig {
   std::vector<NodeConfig> nodes;
   std::string catalog_leader;  // a node's id; the first node unless given
   StorageConfig storage;
+  GcConfig gc;
   DurabilityConfig durability;
   LimitsConfig limits;
   TimeoutsConfig timeouts;

@@ -98,6 +98,25 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
      "With less free disk space, publishes to the node are refused; consuming goes on.",
      SEGUE_FIELD(storage.free_disk_limit)},
 
+    {"gc.min_messages", kCount, false, "2000", 1, 100'000'000, "",
+     "A segment file with more messages than this, or more bytes than min_bytes, is compacted by "
+     "itself.",
+     SEGUE_FIELD(gc.min_messages)},
+    {"gc.min_bytes", kSize, false, "4MiB", 4 * kKiB, 4 * kGiB, "",
+     "The same in bytes; also the garbage that a queue may keep beside as much as its valid bytes.",
+     SEGUE_FIELD(gc.min_bytes)},
+    {"gc.valid_percent", kCount, false, "50", 1, 66, "",
+     "A segment file is compacted when a smaller share of its bytes is valid.",
+     SEGUE_FIELD(gc.valid_percent)},
+    {"gc.merge_percent", kCount, false, "75", 1, 100, "",
+     "Neighbouring segment files are merged when their valid bytes fit in this share of "
+     "storage.segment_bytes.",
+     SEGUE_FIELD(gc.merge_percent)},
+    {"gc.bytes_per_second", kSize, false, "64MiB", 64 * kKiB, kTiB, "",
+     "Bytes that a node copies per second to collect garbage while there is little; more, the more "
+     "there is.",
+     SEGUE_FIELD(gc.bytes_per_second)},
+
     {"limits.max_message_bytes", kSize, false, "16MiB", kKiB, kGiB, "",
      "A larger message is refused; at most max_frame_bytes.",
      SEGUE_FIELD(limits.max_message_bytes)},

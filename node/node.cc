@@ -101,6 +101,14 @@ Status Node::open_disk() {
   options.wal_reserve_bytes = config.storage.wal_reserve_bytes;
   options.wal_spare_bytes =
       kSpareCheckpoints * queue_options(config, self_).checkpoint_after_bytes();
+  storage::GcOptions gc;
+  gc.thresholds.min_messages = config.gc.min_messages;
+  gc.thresholds.min_bytes = config.gc.min_bytes;
+  gc.thresholds.slack_bytes = config.gc.min_bytes;
+  gc.thresholds.valid_percent = config.gc.valid_percent;
+  gc.thresholds.merge_percent = config.gc.merge_percent;
+  gc.bytes_per_second = config.gc.bytes_per_second;
+  options.gc = gc;
   options.sync_interval_ms = static_cast<std::uint32_t>(config.durability.interval.count());
   options.direct_io = config.storage.direct_io;
   options.queue_name = [this](QueueId queue) {

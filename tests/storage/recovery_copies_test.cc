@@ -1,0 +1,100 @@
+#include "storage/recovery_copies.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace segue::storage {
+namespace {
+
+CheckpointSegment segment(std::uint64_t first, std::uint64_t last, std::uint32_t generation = 0) {
+  return {Sequence{first}, generation, Sequence{last}, 1000, 5, 5, true};
+}
+
+NamedSegment there(std::uint64_t first, std::uint64_t last, std::uint32_t generation = 0) {
+  return {segment(first, last, generation), true};
+}
+
+NamedSegment gone(std::uint64_t first, std::uint64_t last, std::uint32_t generation = 0) {
+  return {segment(first, last, generation), false};
+}
+
+FoundCopy copy(std::uint64_t first, std::uint64_t last, std::uint32_t generation) {
+  return {segment(first, last, generation), Sequence{first}, Sequence{last}};
+}
+
+std::vector<SegmentName> names(const std::vector<CheckpointSegment>& segments) {
+  std::vector<SegmentName> names;
+  for (const CheckpointSegment& one : segments) names.push_back(one.name());
+  return names;
+}
+
+using Names = std::vector<SegmentName>;
+
+SegmentName name(std::uint64_t first, std::uint32_t generation = 0) {
+  return {Sequence{first}, generation};
+}
+
+TEST(RecoveryCopies, WithoutCopiesWhatIsThereCounts) {
+  const auto choice = choose_segments({there(1, 10), gone(11, 20), there(21, 30)}, {});
+  EXPECT_EQ(names(choice.segments), (Names{name(1), name(21)}));
+  EXPECT_TRUE(choice.replaced.empty());
+  EXPECT_TRUE(choice.discarded.empty());
+}
+
+TEST(RecoveryCopies, ACopyBesideAllItsSourcesIsDiscarded) {
+  const auto choice = choose_segments({there(1, 10), there(11, 20)}, {copy(1, 20, 1)});
+  EXPECT_EQ(names(choice.segments), (Names{name(1), name(11)}));
+  EXPECT_EQ(choice.discarded, (Names{name(1, 1)}));
+}
+
+TEST(RecoveryCopies, ACopyStandsForSourcesOfWhichOneIsGone) {
+  const auto choice =
+      choose_segments({there(1, 10), gone(11, 20), there(21, 30)}, {copy(1, 20, 1)});
+  EXPECT_EQ(names(choice.segments), (Names{name(1, 1), name(21)}));
+  EXPECT_EQ(choice.replaced, (Names{name(1)}));
+  EXPECT_TRUE(choice.discarded.empty());
+}
+
+TEST(RecoveryCopies, ACopyStandsForSourcesThatAreAllGone) {
+  const auto choice = choose_segments({gone(1, 10), gone(11, 20)}, {copy(1, 20, 1)});
+  EXPECT_EQ(names(choice.segments), (Names{name(1, 1)}));
+}
+
+TEST(RecoveryCopies, ACopyOfACopyWithAllItsSourcesIsDiscardedAndTheFirstStays) {
+  const auto choice =
+      choose_segments({gone(1, 10), there(11, 20)}, {copy(1, 10, 1), copy(1, 20, 2)});
+  EXPECT_EQ(names(choice.segments), (Names{name(1, 1), name(11)}));
+  EXPECT_EQ(choice.discarded, (Names{name(1, 2)}));
+}
+
+TEST(RecoveryCopies, ACopyOfACopyStandsWhenOneSourceIsGone) {
+  // The copied copy is gone.
+  auto choice = choose_segments({gone(1, 10), there(11, 20)}, {copy(1, 20, 2)});
+  EXPECT_EQ(names(choice.segments), (Names{name(1, 2)}));
+  EXPECT_EQ(choice.replaced, (Names{name(11)}));
+  // The other is.
+  choice = choose_segments({gone(1, 10), gone(11, 20)}, {copy(1, 20, 2), copy(1, 10, 1)});
+  EXPECT_EQ(names(choice.segments), (Names{name(1, 2)}));
+  EXPECT_EQ(choice.replaced, (Names{name(1, 1)}));
+}
+
+TEST(RecoveryCopies, WhatIsLeftOfAnOlderGenerationIsDiscarded) {
+  // The checkpoint names the newer copy; the older's removal was not durable.
+  auto choice = choose_segments({there(1, 20, 2)}, {copy(1, 10, 1)});
+  EXPECT_EQ(names(choice.segments), (Names{name(1, 2)}));
+  EXPECT_EQ(choice.discarded, (Names{name(1, 1)}));
+  // Also when the newer was consumed since.
+  choice = choose_segments({gone(1, 20, 2)}, {copy(1, 10, 1)});
+  EXPECT_TRUE(choice.segments.empty());
+  EXPECT_EQ(choice.discarded, (Names{name(1, 1)}));
+}
+
+TEST(RecoveryCopies, ACopyOfWhatTheCheckpointDoesNotKnowIsDiscarded) {
+  const auto choice = choose_segments({there(1, 10)}, {copy(11, 20, 1)});
+  EXPECT_EQ(names(choice.segments), (Names{name(1)}));
+  EXPECT_EQ(choice.discarded, (Names{name(11, 1)}));
+}
+
+}  // namespace
+}  // namespace segue::storage
