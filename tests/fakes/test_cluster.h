@@ -21,7 +21,7 @@ class TestCluster {
     int routers = 1;
     int nodes = 3;
     int shards = 12;
-    /// More top-level YAML.
+    /// More top-level YAML. ${DATA} in it is the directory for data, which `storage` has to name.
     std::string yaml = {};
     std::string log_level = "warn";
   };
@@ -39,7 +39,11 @@ class TestCluster {
     if (options.yaml.find("logging:") == std::string::npos) {
       text += "logging:\n  level: " + options.log_level + "\n";
     }
-    config_ = dir_.write("cluster.yaml", text + options.yaml);
+    std::string more = options.yaml;
+    if (const auto at = more.find("${DATA}"); at != std::string::npos) {
+      more.replace(at, 7, dir_.path() + "/data");
+    }
+    config_ = dir_.write("cluster.yaml", text + more);
   }
 
   /// Fails the test when a process has ended by itself.

@@ -1,0 +1,155 @@
+// Disk space comes back whatever consumers acknowledge, through real processes.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "tests/fakes/test_cluster.h"
+
+namespace segue::client {
+namespace {
+
+constexpr std::chrono::milliseconds kLong{60'000};
+constexpr int kMessages = 20'000;
+constexpr std::size_t kBytes = 1'000;
+constexpr std::uint64_t kSlack = 256 << 10;  // gc.min_bytes below
+
+TestCluster::Options small_segments() {
+  TestCluster::Options options{.routers = 1, .nodes = 1, .shards = 2};
+  options.yaml =
+      "gc: {min_bytes: 256KiB, min_messages: 200}\n"
+      "storage:\n"
+      "  data_dir: ${DATA}\n"
+      "  segment_bytes: 1MiB\n"
+      "  wal_file_bytes: 1MiB\n"
+      "  wal_reserve_bytes: 1MiB\n"
+      "  checkpoint_wal_bytes: 2MiB\n"
+      "limits: {max_message_bytes: 64KiB, max_frame_bytes: 128KiB}\n";
+  return options;
+}
+
+class Garbage : public ::testing::Test {
+ protected:
+  /// Bytes of all segment files.
+  std::uint64_t segment_bytes() const {
+    std::uint64_t bytes = 0;
+    std::error_code error;
+    for (auto at = std::filesystem::recursive_directory_iterator(
+             cluster_.data_dir("n1") + "/shards", error);
+         at != std::filesystem::recursive_directory_iterator(); at.increment(error)) {
+      const std::string extension = at->path().extension();
+      if (extension != ".data" && extension != ".index") continue;
+      const std::uint64_t size = at->file_size(error);
+      if (!error) bytes += size;
+    }
+    return bytes;
+  }
+
+  /// Waits until the queue's files are within the bound; the bytes at the end.
+  std::uint64_t wait_for_bound(std::uint64_t valid_messages) const {
+    const std::uint64_t bound = 2 * valid_messages * (kBytes + 200) + kSlack;
+    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    std::uint64_t bytes = segment_bytes();
+    while (bytes > bound && std::chrono::steady_clock::now() < deadline) bytes = segment_bytes();
+    EXPECT_LE(bytes, bound) << valid_messages << " messages are left";
+    return bytes;
+  }
+
+  static std::string body(int i) {
+    std::string text = std::to_string(i) + " ";
+    text.resize(kBytes, 'x');
+    return text;
+  }
+  static int number_of(std::string_view text) { return std::atoi(std::string(text).c_str()); }
+
+  Connection connect() const {
+    ConnectionOptions options = cluster_.connection_options();
+    options.full_timeout = kLong;
+    options.reconnect_max = std::chrono::milliseconds(200);
+    return Connection::open(options).value();
+  }
+
+  void publish_all(Connection& connection) {
+    ASSERT_TRUE(connection.admin().declare_queue("q"));
+    MessageHeader header;
+    header.routing_key = "q";
+    for (int i = 0; i < kMessages; ++i) {
+      ASSERT_TRUE(connection.publisher().publish(header, body(i)));
+    }
+    ASSERT_TRUE(connection.publisher().wait_for_confirms(kLong));
+  }
+
+  /// Takes everything, acks what `acked` says, and leaves the rest with the consumer.
+  template <typename Acked>
+  Consumer ack_some(Connection& connection, Acked acked) {
+    ConsumerOptions options;
+    options.prefetch = 0;
+    Consumer consumer = connection.subscribe("q", options).value();
+    for (int i = 0; i < kMessages; ++i) {
+      const auto delivery = consumer.next(kLong);
+      EXPECT_TRUE(delivery) << i;
+      if (!delivery) break;
+      if (!acked(number_of(delivery->body()))) continue;
+      if (i + 1 < kMessages) {
+        delivery->ack();
+      } else {
+        EXPECT_TRUE(delivery->ack_confirmed().get());  // so are all before it
+      }
+    }
+    return consumer;
+  }
+
+  template <typename Acked>
+  void expect_left(Connection& connection, Acked acked) {
+    std::set<int> left;
+    for (int i = 0; i < kMessages; ++i) {
+      if (!acked(i)) left.insert(i);
+    }
+    Consumer consumer = connection.subscribe("q").value();
+    for (const int number : left) {
+      const auto delivery = consumer.next(kLong);
+      ASSERT_TRUE(delivery) << number;
+      ASSERT_EQ(delivery->body(), body(number));
+      delivery->ack();
+    }
+    EXPECT_FALSE(consumer.next(std::chrono::milliseconds(100)));
+  }
+
+  template <typename Acked>
+  void collect(Acked acked) {
+    cluster_.start_all();
+    ASSERT_TRUE(cluster_.wait_ready()) << cluster_.logs();
+    Connection connection = connect();
+    publish_all(connection);
+    Consumer consumer = ack_some(connection, acked);
+    std::uint64_t left = 0;
+    for (int i = 0; i < kMessages; ++i) left += acked(i) ? 0 : 1;
+    wait_for_bound(left);
+    cluster_.kill("n1");
+    cluster_.start("n1");
+    ASSERT_TRUE(cluster_.wait_ready()) << cluster_.logs();
+    wait_for_bound(left);
+    consumer.close();
+    expect_left(connection, acked);
+  }
+
+  TestCluster cluster_{small_segments()};
+};
+
+TEST_F(Garbage, OneMessageInAThousandDoesNotHoldTheOthers) {
+  collect([](int i) { return i % 1000 != 0; });
+}
+
+TEST_F(Garbage, EverySecondMessageDoesNotHoldTheOthers) {
+  collect([](int i) { return i % 2 != 0; });
+}
+
+TEST_F(Garbage, TheFirstMessageDoesNotHoldTheOthers) {
+  collect([](int i) { return i != 0; });
+}
+
+}  // namespace
+}  // namespace segue::client
