@@ -81,7 +81,7 @@ void ClientServer::on_message(WireMessage& message) {
 }
 
 void ClientServer::on_session_frame(Session& session, SharedBytes bodies) {
-  if (frame_.has_close()) return session.drop("closed by the client");
+  if (frame_.has_close()) return session.drop(Status(Code::kOk, "closed by the client"));
   if (frame_.has_heartbeat()) return;
   if (!session.open()) return session.close(Code::kFrameError, "a frame before HelloOk came");
   switch (frame_.body_case()) {
@@ -213,7 +213,7 @@ void ClientServer::open(SessionId id, bool reached) {
 void ClientServer::take_place_of(Session* other, bool same_socket) {
   if (other == nullptr) return;
   if (same_socket) {
-    other->drop("the client began a new session");
+    other->drop(Status(Code::kOk, "the client began a new session"));
   } else {
     other->close(Code::kNotAllowed, "another session has begun with the same producer id");
   }

@@ -19,7 +19,7 @@ void Session::transmit(Frame& frame, const std::vector<SharedBytes>& bodies, boo
   std::string header;
   frame.SerializeToString(&header);
   if (!output_.send(identity_.peer, std::move(header), bodies, with_bodies, bound)) {
-    drop("the client has gone or does not read");
+    drop(Status(Code::kConnectionForced, "the client has gone or does not read"));
   }
 }
 
@@ -36,8 +36,8 @@ void Session::close(Code code, std::string text) {
   end(Status(code, std::move(text)), true);
 }
 
-void Session::drop(std::string reason) {
-  end(Status(Code::kConnectionForced, std::move(reason)), false);
+void Session::drop(Status reason) {
+  end(std::move(reason), false);
 }
 
 void Session::end(Status reason, bool tell) {

@@ -55,7 +55,7 @@ class Session {
   /// Marks the session's end; the client is told with Close.
   void close(Code code, std::string text);
   /// Marks the session's end without a word: the client has gone, or a new session took its place.
-  void drop(std::string reason);
+  void drop(Status reason);
   bool ended() const { return ended_; }
   const Status& end_reason() const { return end_reason_; }
   /// For the client server when it takes the session down, if the client is to be told at all: a

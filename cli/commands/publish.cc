@@ -221,7 +221,7 @@ class PublishCommand final : public SessionCommand {
                          counted(counts.published, "message") +
                          (counts.rejected == 1 ? " was" : " were") +
                          " refused, the first: " + printable(counts.reason);
-      if (!counts.queues.empty()) line += " (by " + printable(counts.queues) + ")";
+      if (!counts.queues.empty()) line += " (queue " + printable(counts.queues) + ")";
       console.note(line);
       if (code == kExitOk) code = kExitRefused;
     }

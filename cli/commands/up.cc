@@ -246,8 +246,12 @@ class UpCommand final : public Command {
       table.add({member.id, endpoint, std::to_string(member.pid), member.log});
     }
     const std::string& router = config.routers.front().endpoint;
-    std::string out = table.text() + "\nREADY: clients connect to " + router + "\n\nTry:\n";
-    if (router != "tcp://127.0.0.1:5680") out += "  export SEGUE_ROUTER=" + router + "\n";
+    std::string out = table.text() + "\nREADY: clients connect to " + router;
+    if (!endpoint_ && !config_ && router != kDefaultRouter) {
+      out += " (port 5680 is taken: by another cluster?)";
+    }
+    out += "\n\nTry:\n";
+    if (router != kDefaultRouter) out += "  export SEGUE_ROUTER=" + router + "\n";
     const std::string segue = own_directory() + "/segue";
     out += "  " + segue + " queue declare hello\n";
     out += "  " + segue + " publish --queue hello --body 'Hello, world'\n";

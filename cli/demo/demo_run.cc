@@ -65,6 +65,8 @@ int DemoRun::run(DemoDirectory& directory) {
   }
   stop_clients();
   stop_cluster();
+  // Stopped by hand in the middle: nothing can be said about what was under way.
+  if (exit_code_ == kExitInterrupted) return exit_code_;
   const int code = report();
   if (code != kExitOk || !whole) {
     directory.keep();

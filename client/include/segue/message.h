@@ -11,17 +11,19 @@
 
 namespace segue::client {
 
-/// AMQP's message properties. The broker hands them through; empty ones cost nothing.
+/// AMQP's message properties. The broker hands them through and, so far, acts on none of them; empty
+/// ones cost nothing.
 struct Properties {
   std::string content_type;
   std::string content_encoding;
   Table headers;
   /// 2: persistent, 1: transient, 0: not said. What counts for durability is the queue.
   std::uint32_t delivery_mode = 0;
+  /// Handed through; queues do not order by it yet.
   std::uint32_t priority = 0;
   std::string correlation_id;
   std::string reply_to;
-  /// From arrival; none: the message never expires.
+  /// Handed through; messages do not expire yet.
   std::optional<std::chrono::milliseconds> expiration;
   std::string message_id;
   std::optional<Timestamp> timestamp;
