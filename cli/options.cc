@@ -24,6 +24,8 @@ std::string quoted(std::string_view text) {
   return out + "'";
 }
 
+constexpr std::chrono::hours kLongest{10 * 365 * 24};
+
 }  // namespace
 
 Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t min, std::uint64_t max) {
@@ -105,8 +107,12 @@ void OptionTable::duration(std::chrono::milliseconds& target, Option option) {
         !value.empty() && value.find_first_not_of("0123456789") == std::string_view::npos;
     Result<std::chrono::milliseconds> duration =
         parse_duration(std::string(value) + (bare ? "s" : ""));
-    if (duration) target = *duration;
-    return duration.status();
+    if (!duration) return duration.status();
+    if (*duration > kLongest) {
+      return wrong("expected ten years at most, got " + quoted(value));
+    }
+    target = *duration;
+    return Status::ok();
   });
 }
 

@@ -45,6 +45,7 @@ struct LinkServer::Peer {
   PeerOutbox outbox;
   bool dirty = false;
   bool failed = false;
+  TimePoint state_told{};
   std::deque<WireMessage> held;  // in order; wait for the catalog
   std::size_t held_bytes = 0;
 };
@@ -163,6 +164,7 @@ void LinkServer::on_hello(const WireMessage& message, const v1::PeerFrame& frame
       });
   Peer& peer = *made;
   peer.identity = {hello.kind(), hello.id(), hello.incarnation()};
+  peer.state_told = now_;
   peers_.emplace(id, std::move(made));
   by_route_[message.peer] = id;
 
@@ -257,6 +259,7 @@ void LinkServer::on_timers(TimePoint now) {
     if (peer->link.expired(now)) {
       fail(*peer, Status(Code::kTimeout, "it is silent"), Tell::kPeer);
     } else if (peer->link.heartbeat_due(now)) {
+      peer->state_told = now;
       v1::NodeFrame frame;
       *frame.mutable_state() = state_;
       transmit(*peer, frame, {});
@@ -274,9 +277,11 @@ TimePoint LinkServer::next_timer() const {
 void LinkServer::set_state(const v1::NodeState& state, TimePoint now) {
   const bool tell = state.blocked_reason() != state_.blocked_reason();
   state_ = state;
-  if (!tell) return;
   now_ = now;
   for (const auto& [id, peer] : peers_) {
+    // Also while other frames make heartbeats needless.
+    if (!tell && now - peer->state_told < options_.heartbeat) continue;
+    peer->state_told = now;
     v1::NodeFrame frame;
     *frame.mutable_state() = state_;
     transmit(*peer, frame, {});

@@ -61,16 +61,36 @@ Status NodeCatalog::start_leader(LogIndex log_end) {
   leader_.emplace(options_.leader, *log_, parts_.random, parts_.log,
                   [this](const v1::CatalogEntry& entry) { SEGUE_CHECK(replica_->apply(entry)); });
   SEGUE_RETURN_IF_ERROR(leader_->start(state_, parts_.clock.now()));
+  SEGUE_RETURN_IF_ERROR(check_knows_queues());
   parts_.queues.end_of_catalog_load();
   loaded_ = true;
   return {};
+}
+
+// Queues that the catalog does not name any more were deleted. Those that it cannot know yet were
+// not: the catalog was lost, or is from an older copy.
+Status NodeCatalog::check_knows_queues() const {
+  const QueueId highest = parts_.queues.highest_queue();
+  if (highest.value < state_.next_queue_id()) return {};
+  return Status(
+      Code::kCorruption,
+      "catalog.db has given numbers to queues up to " + std::to_string(state_.next_queue_id() - 1) +
+          ", but this node has messages of queue number " + std::to_string(highest.value) +
+          ": catalog.db is missing, empty or from an older copy. Restore it");
 }
 
 void NodeCatalog::start_follower() {
   // The file may be a moment behind what this node had applied before it stopped: which queues are
   // gone is known only when the leader has answered.
   follower_.emplace(*replica_, parts_.clock, parts_.log, [this] {
-    if (!std::exchange(loaded_, true)) parts_.queues.end_of_catalog_load();
+    if (loaded_) return;
+    if (const Status knows = check_knows_queues(); !knows) {
+      // Nothing is dropped; what the catalog does not name is not served either.
+      parts_.log.error("catalog_does_not_know_queues", {{"reason", knows}});
+      return;
+    }
+    loaded_ = true;
+    parts_.queues.end_of_catalog_load();
   });
   link_.emplace(options_.link, parts_.leader_transport, *follower_, parts_.random, parts_.log);
   follower_->set_link(&*link_);

@@ -76,6 +76,7 @@ class NodeCatalog {
  private:
   Status replay(const std::vector<v1::CatalogEntry>& entries);
   Status start_leader(LogIndex log_end);
+  Status check_knows_queues() const;
   void start_follower();
 
   Options options_;

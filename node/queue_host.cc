@@ -190,6 +190,12 @@ void QueueHost::remove_queue(QueueId id) {
   parts.open().shards.of(*hosted).remove_queue(*hosted);
 }
 
+QueueId QueueHost::highest_queue() const {
+  QueueId highest{0};
+  for (const auto& [id, hosted] : parts_->queues.all()) highest = std::max(highest, id);
+  return highest;
+}
+
 void QueueHost::end_of_catalog_load() {
   std::vector<QueueId> unnamed;
   for (const auto& [id, hosted] : parts_->queues.all()) {

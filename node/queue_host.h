@@ -63,6 +63,8 @@ class QueueHost {
   /// The catalog is as far as it was before the restart: queues on disk that it does not name are
   /// dropped.
   void end_of_catalog_load();
+  /// The highest id of a queue that has anything here; 0: none.
+  QueueId highest_queue() const;
 
   // ---- what peers say; a broken message is answered, never trusted
 

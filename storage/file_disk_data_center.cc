@@ -79,11 +79,13 @@ Result<OpenedDisk> FileDiskDataCenter::recover(std::unique_ptr<FileDiskDataCente
   // Before the background thread's first answer the disk must not look full.
   const auto free = files_.free_bytes(directory_->path());
   if (free.is_ok()) free_bytes_ = *free;
-  auto shards = SegmentRecovery(context_, segments_).run();
+  SegmentRecovery segment_recovery(context_, segments_);
+  auto shards = segment_recovery.run();
   if (!shards.is_ok()) return shards.status();
   SEGUE_RETURN_IF_ERROR(shards_ready(*this, *shards));
   auto log = recover_log(*shards, replay);
   if (!log.is_ok()) return log.status();
+  segment_recovery.finish();
 
   WalOptions wal;
   wal.directory = directory_->path_of("wal");

@@ -72,7 +72,7 @@ Status SegmentRecovery::recover_shard(ShardId shard, const std::string& director
     if (store_.table(queue.id) != nullptr) recovered.queues.push_back(store_.stored(queue.id));
   }
   for (const std::string& name : *names) {
-    if (!named.contains(name)) remove_directory(queues + "/" + name);
+    if (!named.contains(name)) unnamed_directories_.push_back(queues + "/" + name);
   }
   if (read->has_value()) shards.push_back(std::move(recovered));
   return {};
@@ -106,9 +106,7 @@ Status SegmentRecovery::recover_queue(ShardId shard, const std::string& parent,
     SEGUE_RETURN_IF_ERROR(recover_segment(*files, segment, newest, table));
   }
   for (const std::string& name : *names) {
-    if (!known.contains(name)) {
-      remove_file(files->directory + "/" + name, "not named by the checkpoint");
-    }
+    if (!known.contains(name)) unnamed_files_.push_back(files->directory + "/" + name);
   }
   store_.add_recovered(std::move(files), std::move(table));
   return {};
@@ -206,6 +204,11 @@ Status SegmentRecovery::rebuild(QueueFiles& queue, const CheckpointSegment& name
                     {"expected", named.messages},
                     {"damaged_records", rebuilt->damaged_records}});
   return {};
+}
+
+void SegmentRecovery::finish() {
+  for (const std::string& path : unnamed_files_) remove_file(path, "not named by the checkpoint");
+  for (const std::string& path : unnamed_directories_) remove_directory(path);
 }
 
 void SegmentRecovery::remove_file(const std::string& path, const char* why) {

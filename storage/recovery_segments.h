@@ -27,6 +27,9 @@ class SegmentRecovery {
   /// All shards that have a checkpoint. CORRUPTION for a damaged checkpoint, with file and offset;
   /// IO_ERROR.
   Result<std::vector<RecoveredShard>> run();
+  /// Removes what no checkpoint names. Once the log has been read and goes on where the checkpoints
+  /// end: a start that is refused leaves everything as it was.
+  void finish();
 
  private:
   Status recover_shard(ShardId shard, const std::string& directory,
@@ -43,6 +46,8 @@ class SegmentRecovery {
 
   SegmentContext& context_;
   SegmentStore& store_;
+  std::vector<std::string> unnamed_files_;
+  std::vector<std::string> unnamed_directories_;
 };
 
 }  // namespace segue::storage

@@ -15,6 +15,8 @@ namespace segue::storage {
 namespace {
 
 constexpr std::uint32_t kEntriesAtOnce = 1u << 16;
+/// Damage that can be told from another entry with certainty.
+constexpr int kFewBits = 8;
 
 Status damaged(const File& index, std::uint64_t offset, const char* what) {
   return Status(Code::kCorruption,
@@ -150,9 +152,11 @@ class OldIndex {
       return found->second.flags;
     }
     if (slot(ordinal) == nullptr) return IndexEntry::kValid;
-    // The entry was one of two; the damaged bytes are nearer to what they were. A half-written one
-    // may be taken for either: the log still has its settle.
-    return distance(entry, 0, ordinal) < distance(entry, IndexEntry::kValid, ordinal)
+    // The entry was one of two. A few flipped bits leave it near to what it was; what is near to
+    // neither counts as valid, so that no message is lost. A half-written one may be taken for
+    // either: the log still has its settle.
+    const int settled = distance(entry, 0, ordinal);
+    return settled <= kFewBits && settled < distance(entry, IndexEntry::kValid, ordinal)
                ? 0
                : IndexEntry::kValid;
   }

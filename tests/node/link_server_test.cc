@@ -383,6 +383,27 @@ TEST_F(LinkServerTest, AChangedReasonToBlockIsToldAtOnceAndHeartbeatsTellTheStat
   EXPECT_EQ(router.frames.size(), 2u);
 }
 
+TEST_F(LinkServerTest, TellsTheStateAlsoWhileOtherFramesMakeHeartbeatsNeedless) {
+  Router router(network_, hello(), 1);
+  bring_up(router);
+  v1::NodeState state;
+  std::uint64_t told = 0;
+  for (int i = 0; i < 100; ++i) {
+    clock_.advance(milliseconds(100));
+    server_->confirm(PeerId{1}, {});
+    server_->flush(clock_.now());
+    state.set_queues(static_cast<std::uint64_t>(i));
+    server_->set_state(state, clock_.now());
+    run(router);
+    for (const v1::NodeFrame& frame : std::exchange(router.frames, {})) {
+      if (!frame.has_state()) continue;
+      EXPECT_EQ(frame.state().queues(), static_cast<std::uint64_t>(i));
+      ++told;
+    }
+  }
+  EXPECT_GE(told, 9u);
+}
+
 TEST_F(LinkServerTest, StoppingTellsEverybody) {
   Router router(network_, hello(), 1);
   bring_up(router);

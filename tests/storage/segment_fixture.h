@@ -52,7 +52,9 @@ class SegmentLife {
       : context_{files, logger_.logger(), "/data", segment_bytes,
                  [this](const Status& status) { fatal_.push_back(status); }},
         store_(context_, executor_, [](QueueId) { return std::string("a/b"); }) {
-    auto recovered = SegmentRecovery(context_, store_).run();
+    SegmentRecovery recovery(context_, store_);
+    auto recovered = recovery.run();
+    if (recovered.is_ok()) recovery.finish();
     recovery_ = recovered.is_ok() ? Status() : recovered.status();
     if (recovered.is_ok()) shards_ = std::move(*recovered);
   }

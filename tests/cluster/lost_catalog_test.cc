@@ -1,0 +1,62 @@
+// A node whose catalog.db was lost says so, and keeps what its queues hold.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/fakes/test_cluster.h"
+
+namespace segue::client {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::chrono::milliseconds kLong{60'000};
+constexpr int kMessages = 8'000;
+
+TEST(LostCatalog, IsRefusedAndNothingIsDeleted) {
+  TestCluster::Options options{.routers = 1, .nodes = 1, .shards = 2};
+  // Small, so that the log does not have the catalog's entries any more.
+  options.yaml =
+      "storage:\n"
+      "  data_dir: ${DATA}\n"
+      "  wal_file_bytes: 1MiB\n"
+      "  wal_reserve_bytes: 1MiB\n"
+      "  checkpoint_wal_bytes: 2MiB\n"
+      "limits: {max_message_bytes: 64KiB, max_frame_bytes: 128KiB}\n";
+  TestCluster cluster(options);
+  cluster.start_all();
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  ConnectionOptions wanted = cluster.connection_options();
+  wanted.full_timeout = kLong;
+  Connection connection = Connection::open(wanted).value();
+  ASSERT_TRUE(connection.admin().declare_queue("q"));
+  MessageHeader header;
+  header.routing_key = "q";
+  for (int i = 0; i < kMessages; ++i) {
+    ASSERT_TRUE(connection.publisher().publish(header, std::string(1000, 'x')));
+  }
+  ASSERT_TRUE(connection.publisher().wait_for_confirms(kLong));
+  ASSERT_EQ(cluster.process("n1").terminate(), 0);
+
+  const fs::path catalog = cluster.data_dir("n1") + "/catalog.db";
+  const fs::path kept = cluster.directory() + "/kept.db";
+  fs::rename(catalog, kept);
+  cluster.start("n1");
+  EXPECT_EQ(cluster.process("n1").wait(), 71);
+  EXPECT_NE(cluster.process("n1").stderr_text().find("catalog.db"), std::string::npos)
+      << cluster.process("n1").stderr_text();
+
+  fs::remove(catalog);
+  fs::remove(catalog.string() + "-wal");
+  fs::remove(catalog.string() + "-shm");
+  fs::rename(kept, catalog);
+  cluster.start("n1");
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  const auto status = connection.admin().queue_status("q");
+  ASSERT_TRUE(status) << status.error().to_string();
+  EXPECT_EQ(status->ready, static_cast<std::uint64_t>(kMessages));
+}
+
+}  // namespace
+}  // namespace segue::client
