@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <future>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "cli/commands/commands.h"
@@ -154,25 +156,45 @@ class ConsumeCommand final : public SessionCommand {
 
   void settle(const client::Deliveries& batch, SettlePlan& plan) {
     const std::size_t now = plan.take(batch.size());
-    if (now == batch.size()) {
+    if (!count_) {
       batch.ack();
-      return;
+    } else if (now == batch.size()) {
+      acks_.push_back({batch.size(), batch.ack_confirmed()});
+    } else {
+      for (std::size_t i = 0; i < batch.size(); ++i) {
+        if (i < now) {
+          acks_.push_back({1, batch[i].ack_confirmed()});
+        } else {
+          held_.push_back(batch[i]);
+        }
+      }
     }
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      if (i < now)
-        batch[i].ack();
-      else
-        held_.push_back(batch[i]);
+    // Those that are answered need no place any more.
+    while (!acks_.empty() &&
+           acks_.front().second.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
+      look_at_first_ack();
     }
   }
 
+  void look_at_first_ack() {
+    const client::Status settled = acks_.front().second.get();
+    if (!settled) {
+      unsettled_ += acks_.front().first;
+      if (!first_problem_) first_problem_ = settled.error();
+    }
+    acks_.pop_front();
+  }
+
+  // With a count every message that was taken is durably settled, or the command fails: those of a
+  // session that broke come again.
   int settle_held(Console& console, int code) {
-    for (std::size_t i = 0; i + 1 < held_.size(); ++i) held_[i].ack();
-    if (held_.empty()) return code;
-    // One session's settlements of one queue keep their order: the last one stands for all.
-    const client::Status settled = held_.back().ack_confirmed().get();
-    if (settled || code != kExitOk) return code;
-    return report(console, "settle the messages taken from '" + queue_ + "'", settled.error());
+    for (const client::Delivery& delivery : held_) acks_.push_back({1, delivery.ack_confirmed()});
+    while (!acks_.empty()) look_at_first_ack();
+    if (!first_problem_ || code != kExitOk) return code;
+    return report(console,
+                  "settle " + grouped(unsettled_) + " of the messages taken from '" + queue_ +
+                      "', which come again",
+                  *first_problem_);
   }
 
   int ended(Console& console, const SettlePlan& plan) const {
@@ -194,6 +216,9 @@ class ConsumeCommand final : public SessionCommand {
   bool raw_ = false;
   bool ndjson_ = false;
   std::vector<client::Delivery> held_;
+  std::deque<std::pair<std::size_t, std::future<client::Status>>> acks_;  // with a count
+  std::uint64_t unsettled_ = 0;
+  std::optional<client::Error> first_problem_;
   std::optional<std::future<client::Result<client::QueueDescription>>> looking_;
   steady_clock::time_point looked_{};
 };

@@ -72,6 +72,29 @@ TEST_F(SegueTool, GivesAFileBackByteForByte) {
   EXPECT_EQ(empty.code, 3);
 }
 
+TEST(SegueConsume, WithACountFailsWhenMessagesThatItTookComeAgain) {
+  TestCluster cluster({.routers = 1, .nodes = 1, .shards = 2});
+  cluster.start_all();
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  const std::vector<std::string> environment{"SEGUE_ROUTER=" + cluster.endpoint("r1")};
+  client::Connection connection = cluster.connect();
+  ASSERT_TRUE(connection.admin().declare_queue("q"));
+  client::MessageHeader header;
+  header.routing_key = "q";
+  for (int i = 1; i <= 150; ++i) {
+    ASSERT_TRUE(connection.publisher().publish(header, "line " + std::to_string(i) + "."));
+  }
+  ASSERT_TRUE(connection.publisher().wait_for_confirms(std::chrono::seconds(30)));
+  Process consume("segue", {"consume", "q", "--count", "200"}, environment);
+  ASSERT_TRUE(consume.wait_for_stdout("line 150.")) << consume.stderr_text();
+  cluster.kill("n1");
+  cluster.start("n1");
+  const auto code = consume.wait();
+  ASSERT_TRUE(code.has_value());
+  EXPECT_NE(*code, 0);
+  EXPECT_NE(consume.stderr_text().find("come again"), std::string::npos) << consume.stderr_text();
+}
+
 TEST_F(SegueTool, TakesNoMoreThanTheCountAndLeavesTheRestUntouched) {
   ASSERT_EQ(run({"queue", "declare", "q"}).code, 0);
   std::string text;
