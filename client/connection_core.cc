@@ -32,8 +32,7 @@ Status check(const ConnectionOptions& options) {
   if (options.routers.empty()) return invalid("routers", "is empty: name at least one router");
   for (const std::string& router : options.routers) {
     if (router.find("://") != std::string::npos || router.find(':') == std::string::npos) continue;
-    return invalid("routers",
-                   "has '" + router + "', which is no endpoint: write tcp://" + router);
+    return invalid("routers", "has '" + router + "', which is no endpoint: write tcp://" + router);
   }
   if (options.producer_id.size() > 64) {
     return invalid("producer_id", "has " + std::to_string(options.producer_id.size()) +

@@ -11,8 +11,8 @@
 
 namespace segue::client {
 
-/// AMQP's message properties. The broker hands them through and, so far, acts on none of them; empty
-/// ones cost nothing.
+/// AMQP's message properties. The broker hands them through and, so far, acts on none of them;
+/// empty ones cost nothing.
 struct Properties {
   std::string content_type;
   std::string content_encoding;
