@@ -104,6 +104,8 @@ bool SegmentCollector::begin_step(QueueId queue) {
     figures.push_back(figures_of(*segment));
     garbage_ += figures.back().garbage();
   }
+  // Before that, what consumers are just working through would be copied for nothing.
+  if (!beyond_bound(figures, options_.thresholds)) return false;
   if (waits_for_checkpoint(figures, options_.thresholds)) {
     wanted_checkpoints_.insert(store_.shard_of(queue));
   }

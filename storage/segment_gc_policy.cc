@@ -42,7 +42,7 @@ class Choice {
       if (is_garbage(segments_[i], thresholds_)) offer_one(i);
       offer_merges(i, credit);
     }
-    if (!best_ && beyond_bound()) {
+    if (!best_ && beyond_bound(segments_, thresholds_)) {
       for (std::size_t i = 0; i < segments_.size(); ++i) {
         if (segments_[i].valid_bytes < segments_[i].garbage()) offer_one(i);
       }
@@ -51,16 +51,6 @@ class Choice {
   }
 
  private:
-  bool beyond_bound() const {
-    std::uint64_t bytes = 0;
-    std::uint64_t valid = 0;
-    for (const SegmentFigures& segment : segments_) {
-      bytes += segment.bytes;
-      valid += segment.valid_bytes;
-    }
-    return bytes > 2 * valid + thresholds_.slack_bytes;
-  }
-
   void offer(const GcStep& step) {
     if (!best_ || better(step, *best_)) best_ = step;
   }
@@ -129,6 +119,16 @@ SegmentFigures figures_of(const Segment& segment) {
                         std::uint64_t{MessageRecord::kSize} * figures.valid +
                         headers * figures.valid / figures.messages + segment.valid_body_bytes;
   return figures;
+}
+
+bool beyond_bound(std::span<const SegmentFigures> segments, const GcThresholds& thresholds) {
+  std::uint64_t bytes = 0;
+  std::uint64_t valid = 0;
+  for (const SegmentFigures& segment : segments) {
+    bytes += segment.bytes;
+    valid += segment.valid_bytes;
+  }
+  return bytes > 2 * valid + thresholds.slack_bytes;
 }
 
 std::optional<GcStep> next_gc_step(std::span<const SegmentFigures> segments,

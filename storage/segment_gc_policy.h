@@ -25,6 +25,9 @@ struct SegmentFigures {
 /// The figures of a segment of a table.
 SegmentFigures figures_of(const Segment& segment);
 
+/// Whether a queue's files have more than twice their valid bytes and `slack_bytes`.
+bool beyond_bound(std::span<const SegmentFigures> segments, const GcThresholds& thresholds);
+
 struct GcStep {
   enum class Kind {
     kSeal,     // the active segment: complete it, so that it can be collected
