@@ -119,7 +119,7 @@ class Workload {
       case 10: {
         // All but one of some.
         const std::uint64_t first = 1 + random_.below(next);
-        command(node, queue, "S", first, first + 2 + random_.below(20));
+        command(node, queue, "S", first, first + 5 + random_.below(40));
         break;
       }
       default:

@@ -111,7 +111,7 @@ TEST(SegmentGcCrash, KeepsTheBoundAndTheMessagesThroughRestarts) {
       ASSERT_EQ(wrong_with_files(node, files), "") << "seed " << seed << " life " << life;
     }
   }
-  EXPECT_GT(copies, 2 * seeds(20));
+  EXPECT_TRUE(kSanitized || copies > seeds(20)) << copies;
 }
 
 /// Runs until the power goes at the nth call, recovers (perhaps with another loss of power on the
@@ -165,7 +165,7 @@ TEST(SegmentGcCrash, LosesNothingWhenThePowerGoesAtAnyCall) {
   }
   RecordProperty("crash_points", static_cast<int>(points));
   EXPECT_GT(points, 100 * seeds(3));
-  EXPECT_GT(copies, points / 10);
+  EXPECT_TRUE(kSanitized || copies > points / 8) << copies;
 }
 
 TEST(SegmentGcCrash, LosesNothingWhenThePowerGoesInALongRun) {
@@ -175,7 +175,7 @@ TEST(SegmentGcCrash, LosesNothingWhenThePowerGoesInALongRun) {
     crash_at(1000 + seed, 500 + random.below(4000), 600, copies);
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
   }
-  EXPECT_GT(copies, seeds(40));
+  EXPECT_TRUE(kSanitized || copies > seeds(40)) << copies;
 }
 
 TEST(SegmentGcCrash, SurvivesEverySingleLackOfSpace) {
