@@ -48,7 +48,8 @@ SegmentCollector::SegmentCollector(SegmentContext& context, BackgroundExecutor& 
 SegmentCollector::~SegmentCollector() = default;
 
 std::uint64_t SegmentCollector::rate() const {
-  return options_.bytes_per_second + options_.bytes_per_second / kMuchGarbage * garbage_;
+  const double times = 1 + static_cast<double>(garbage_) / static_cast<double>(kMuchGarbage);
+  return static_cast<std::uint64_t>(static_cast<double>(options_.bytes_per_second) * times);
 }
 
 void SegmentCollector::poll(TimePoint now) {
