@@ -103,15 +103,14 @@ void DeliveryPath::on_node_down(Node& node) {
       cancelling.push_back(id);
     } else if (consumer->state == Consumer::State::kCancelled) {
       done.push_back(id);
-    } else {
-      consumer->end_subscription();
     }
+    consumer->end_subscription();
   }
   // What a cancelled consumer had is ready again: there is nothing left to settle.
-  for (const ConsumerId id : done) remove(id);
+  for (const ConsumerId id : done) remove_cancelled(*find(id));
   for (const ConsumerId id : cancelling) {
     const Then then = std::move(find(id)->on_cancelled);
-    remove(id);
+    remove_cancelled(*find(id));
     then(nullptr);
   }
   for (auto& [session, mine] : sessions_consumers_) mine.gets.on_node_down(node);
@@ -147,15 +146,9 @@ void DeliveryPath::finish_settle(const SettleConfirms::JoinPtr& join, bool wrong
 void DeliveryPath::on_settle(Session& session, const v1::Settle& settle) {
   if (!may_confirm(session, settle)) return;
   if (settle.consumer() == 0) return settle_gets(session, settle);
-  const bool confirm = settle.confirm_id() != 0;
   const auto join = SettleConfirms::begin(session.id(), settle.confirm_id());
   Consumer* consumer = find(session, settle.consumer());
-  if (consumer == nullptr) {
-    join->error =
-        wrong_tags_error("the session has no consumer " + std::to_string(settle.consumer()) +
-                         " with unsettled deliveries");
-    return finish_settle(join, true);
-  }
+  if (consumer == nullptr) return settle_removed(session, settle);
   TranslatedSettle translated = translate(*consumer, settle);
   if (translated.stale) join->error = stale_error();
   if (!translated.wrong.empty()) join->error = wrong_tags_error(translated.wrong);
@@ -163,13 +156,33 @@ void DeliveryPath::on_settle(Session& session, const v1::Settle& settle) {
     for (const v1::SettledTags& settled : translated.settle.settled()) {
       consumer->settled += settled.tags().last() - settled.tags().first() + 1;
     }
-    if (confirm) {
+    if (join->confirm_id != 0) {
       translated.settle.set_confirm_id(confirms_.add(join, *consumer->node, consumer->id));
     }
     consumer->node->outbox.settle(std::move(translated.settle));
     remove_if_done(*consumer);
   }
   finish_settle(join, !translated.wrong.empty());
+}
+
+// Of a consumer that is not there, or no longer: its deliveries from before its node's link was
+// reset come again, as those of any other; the rest is settled, or never was.
+void DeliveryPath::settle_removed(Session& session, const v1::Settle& settle) {
+  std::uint64_t lost_tag = 0;
+  if (const SessionConsumers* mine = consumers_of(session)) {
+    const auto found = mine->lost_tags.find(settle.consumer());
+    if (found != mine->lost_tags.end()) lost_tag = found->second;
+  }
+  const auto join = SettleConfirms::begin(session.id(), settle.confirm_id());
+  bool wrong = lost_tag == 0;
+  for (const v1::SettledTags& settled : settle.settled()) {
+    wrong = wrong || check_settled_tags(settled) != nullptr || settled.tags().last() > lost_tag;
+  }
+  join->error =
+      wrong ? wrong_tags_error("the session has no consumer " + std::to_string(settle.consumer()) +
+                               " with unsettled deliveries")
+            : stale_error();
+  finish_settle(join, wrong);
 }
 
 void DeliveryPath::settle_gets(Session& session, const v1::Settle& settle) {

@@ -137,7 +137,7 @@ void DeliveryPath::cancel(Session& session, std::uint64_t number, Then then) {
     std::exchange(consumer->on_subscribed, nullptr)(&error);
   }
   if (consumer->state == Consumer::State::kWaiting) {
-    remove(consumer->id);
+    remove_cancelled(*consumer);
     return then(nullptr);
   }
   consumer->on_cancelled = std::move(then);
@@ -168,7 +168,19 @@ void DeliveryPath::cancelled(ConsumerId id) {
 
 void DeliveryPath::remove_if_done(Consumer& consumer) {
   if (consumer.state != Consumer::State::kCancelled) return;
-  if (consumer.subscribe.no_ack() || consumer.settled >= consumer.delivered) remove(consumer.id);
+  if (consumer.subscribe.no_ack() || consumer.settled >= consumer.delivered) {
+    remove_cancelled(consumer);
+  }
+}
+
+void DeliveryPath::remove_cancelled(Consumer& consumer) {
+  const auto mine = sessions_consumers_.find(consumer.session);
+  if (mine != sessions_consumers_.end() && consumer.base > 0 && !consumer.subscribe.no_ack()) {
+    auto& lost_tags = mine->second.lost_tags;
+    lost_tags[consumer.number] = consumer.base;
+    if (lost_tags.size() > limits_.max_consumers_per_session) lost_tags.erase(lost_tags.begin());
+  }
+  remove(consumer.id);
 }
 
 void DeliveryPath::remove(ConsumerId id) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <unordered_map>
@@ -68,6 +69,8 @@ class DeliveryPath {
     std::unordered_map<std::uint64_t, ConsumerId> by_number;
     RangeSet used_numbers;
     GetDeliveries gets;
+    /// Of cancelled consumers: the last tag from before their node's link was reset.
+    std::map<std::uint64_t, std::uint64_t> lost_tags;
   };
 
   Consumer* find(ConsumerId id);
@@ -81,9 +84,12 @@ class DeliveryPath {
   void fence_cancel(Consumer& consumer);
   void cancelled(ConsumerId id);
   void remove_if_done(Consumer& consumer);
+  /// A cancelled one goes; keeps in mind which of its tags can still be settled in vain.
+  void remove_cancelled(Consumer& consumer);
   void remove(ConsumerId id);
   /// The consumer has ended by itself: answers what is open, or tells the client.
   void ended(ConsumerId id, const v1::Error& reason);
+  void settle_removed(Session& session, const v1::Settle& settle);
   void settle_gets(Session& session, const v1::Settle& settle);
   void tell_unasked(SessionId session_id, const v1::Error& error);
   void finish_settle(const SettleConfirms::JoinPtr& join, bool wrong);

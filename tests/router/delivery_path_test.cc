@@ -363,6 +363,67 @@ TEST_F(DeliveryPathTest, TakesSettlesOfLostDeliveriesSilentlyUnlessAskedForAConf
   EXPECT_EQ(client->next().settle_ok().error().code(), number(Code::kShardUnavailable));
 }
 
+TEST_F(DeliveryPathTest, TakesSettlesOfLostDeliveriesOfCancelledConsumersLikeOthers) {
+  // Cancelled, then the node goes.
+  const std::uint64_t id = consuming(7);
+  deliver(id, 1, 3);
+  client->next();
+  cancel(7, 2);
+  v1::QueueReply fence;
+  fence.set_request_id(n1.requests().at(0).request_id());
+  queue_reply("n1", fence);
+  EXPECT_EQ(client->next_reply().request_id(), 2u);
+  down("n1");
+  settle(7, 1, 1);
+  EXPECT_TRUE(client->quiet());
+  up("n1");
+  settle(7, 2, 3, 50);
+  EXPECT_EQ(client->next().settle_ok().error().code(), number(Code::kShardUnavailable));
+  // What was never delivered is wrong as ever, and so is a consumer that never was.
+  settle(7, 3, 4, 51);
+  EXPECT_EQ(client->next().settle_ok().error().code(), number(Code::kPreconditionFailed));
+  settle(9, 1, 1, 52);
+  EXPECT_EQ(client->next().settle_ok().error().code(), number(Code::kPreconditionFailed));
+  EXPECT_TRUE(n1.settles().empty());
+}
+
+TEST_F(DeliveryPathTest, TakesSettlesOfLostDeliveriesOfConsumersCancelledWithTheNode) {
+  // The node goes while one is being cancelled, and another is cancelled while it is away.
+  const std::uint64_t first = consuming(7);
+  const std::uint64_t second = consuming(8);
+  for (const std::uint64_t id : {first, second}) {
+    deliver(id, 1, 3);
+    client->next();
+  }
+  cancel(7, 2);
+  down("n1");
+  EXPECT_EQ(client->next_reply().request_id(), 2u);
+  cancel(8, 3);
+  EXPECT_EQ(client->next_reply().request_id(), 3u);
+  up("n1");
+  for (const std::uint64_t consumer : {7, 8}) {
+    settle(consumer, 1, 3, 50 + consumer);
+    EXPECT_EQ(client->next().settle_ok().error().code(), number(Code::kShardUnavailable));
+  }
+  EXPECT_TRUE(n1.settles().empty());
+}
+
+TEST_F(DeliveryPathTest, TellsOfSettlesOfCancelledConsumersWithNothingLeft) {
+  const std::uint64_t id = consuming(7);
+  deliver(id, 1, 3);
+  client->next();
+  settle(7, 1, 3);
+  cancel(7, 2);
+  v1::QueueReply fence;
+  fence.set_request_id(n1.requests().at(0).request_id());
+  queue_reply("n1", fence);
+  client->next();
+  down("n1");
+  up("n1");
+  settle(7, 1, 3, 50);
+  EXPECT_EQ(client->next().settle_ok().error().code(), number(Code::kPreconditionFailed));
+}
+
 TEST_F(DeliveryPathTest, AnswersSettlesThatTheNodeCanNoLongerConfirm) {
   const std::uint64_t id = consuming(7);
   deliver(id, 1, 3);
