@@ -309,10 +309,11 @@ void ConsumerSet::send_settlements(TimePoint now, LinkWriter* writer) {
   if (const Done done = writer != nullptr ? std::exchange(flush_, nullptr) : nullptr) {
     flushing = std::shared_ptr<void>(nullptr, [done](void*) { done->set_value({}); });
   }
+  const bool all = flushing != nullptr || requests_.has_waiting();
   std::erase_if(dirty_, [&](const std::shared_ptr<ConsumerCore>& core) {
     ConsumerCore::Outgoing out;
     const std::optional<TimePoint> later =
-        core->take_outgoing(writer == nullptr ? 0 : session_, now, flushing != nullptr, out);
+        core->take_outgoing(writer == nullptr ? 0 : session_, now, all, out);
     if (later) note_deadline(*later);
     if (writer == nullptr) return true;
     if (!out.settled.empty()) {

@@ -46,6 +46,8 @@ class ConsumerSet final : public ConsumerOwner {
   void on_cancelled(const v1::ConsumerCancelled& cancelled);
 
   /// Sends settlements and renews subscriptions that are due; `writer` is null without a session.
+  /// To be called before the requests of the turn are sent: they shall find settled what was
+  /// settled before they were made, so that it goes out at once when there are any.
   void turn(TimePoint now, LinkWriter* writer);
   std::optional<TimePoint> deadline() const { return deadline_; }
   /// The connection is closed.

@@ -42,6 +42,8 @@ class RequestTable {
   void fail_all(const Error& why);
 
   bool idle() const { return requests_.empty(); }
+  /// Some are to be sent in this turn.
+  bool has_waiting() const { return !waiting_.empty(); }
   std::optional<TimePoint> deadline() const;
   /// Added to the text of a TIMEOUT: why there is no session.
   void set_trouble(std::string trouble) { trouble_ = std::move(trouble); }

@@ -7,50 +7,47 @@ namespace {
 // A Close on its way gets this long when the socket is dropped.
 constexpr std::chrono::milliseconds kLinger{200};
 
+ZmqSocket::Options socket_options(std::size_t max_frame_bytes) {
+  ZmqSocket::Options options;
+  options.max_frame_bytes = static_cast<std::int64_t>(max_frame_bytes);
+  return options;
+}
+
 }  // namespace
 
 RouterLink::RouterLink(Wakeup& wakeup, std::size_t max_frame_bytes)
-    : max_frame_bytes_(max_frame_bytes) {
+    : connection_(context_, poller_, socket_options(max_frame_bytes)) {
   poller_.add_fd(wakeup.fd());
+}
+
+RouterLink::~RouterLink() {
+  disconnect();
 }
 
 segue::Status RouterLink::connect(const std::string& endpoint) {
   disconnect();
-  ZmqSocket::Options options;
-  options.max_frame_bytes = static_cast<std::int64_t>(max_frame_bytes_);
-  options.linger = kLinger;
-  options.watch = true;
-  socket_.emplace(context_, ZmqSocket::Kind::kDealer, options);
-  segue::Status connected = socket_->connect(endpoint);
-  if (!connected.is_ok()) {
-    socket_.reset();
-    return connected;
-  }
-  poller_.add(*socket_);
-  return segue::Status::ok();
+  return connection_.open(endpoint);
 }
 
 void RouterLink::disconnect() {
-  if (!socket_) return;
-  poller_.remove(*socket_);
   // ZeroMQ goes on trying while it lingers: a Hello that was given up must not arrive late.
-  if (!broken().empty()) socket_->set_linger(std::chrono::milliseconds(0));
-  socket_.reset();
+  connection_.close(broken().empty() ? kLinger : std::chrono::milliseconds(0));
 }
 
 bool RouterLink::send(std::string header, const std::vector<SharedBytes>& bodies,
                       bool with_bodies) {
-  return socket_ && socket_->send({}, std::move(header), bodies, with_bodies);
+  return connection_.send(std::move(header), bodies, with_bodies);
 }
 
 bool RouterLink::receive(WireMessage& message) {
-  return socket_ && socket_->receive(message);
+  return connection_.receive(message);
 }
 
 std::string_view RouterLink::broken() {
-  switch (socket_ ? socket_->trouble() : ZmqSocket::Trouble::kNone) {
+  switch (connection_.trouble()) {
     case ZmqSocket::Trouble::kRefused:
-      return "nothing listens there, or its name is not known";
+      broken_ = connection_.lookup_failure();
+      return broken_.empty() ? std::string_view("nothing listens there") : broken_;
     case ZmqSocket::Trouble::kLost:
       return "the connection ended";
     case ZmqSocket::Trouble::kNone:

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <optional>
+#include <string>
 
 #include "client/router_transport.h"
+#include "common/outgoing_connection.h"
 
 namespace segue::client {
 
@@ -11,6 +12,7 @@ class RouterLink final : public RouterTransport {
  public:
   /// `wakeup` must outlive it. A frame larger than `max_frame_bytes` breaks the connection.
   RouterLink(Wakeup& wakeup, std::size_t max_frame_bytes);
+  ~RouterLink() override;
 
   segue::Status connect(const std::string& endpoint) override;
   void disconnect() override;
@@ -20,10 +22,10 @@ class RouterLink final : public RouterTransport {
   void wait(Duration timeout) override;
 
  private:
-  std::size_t max_frame_bytes_;
   ZmqContext context_;
   Poller poller_;
-  std::optional<ZmqSocket> socket_;
+  OutgoingConnection connection_;
+  std::string broken_;
 };
 
 }  // namespace segue::client

@@ -136,10 +136,11 @@ void Session::turn(TimePoint now) {
   }
   writer_->set_now(now);
   if (phase_ == Phase::kReady) {
-    // Unconfirmed publishes go out before anything new, and requests in the order they were made.
+    // Unconfirmed publishes go out before anything new, and requests in the order they were made,
+    // after what was settled before them.
+    parts_.consumers.turn(now, &*writer_);
     parts_.requests.send_waiting(*writer_);
     parts_.publishes.turn(now, *writer_);
-    parts_.consumers.turn(now, &*writer_);
     if (writer_->link().expired(now)) {
       fail(ErrorCode::kDisconnected, "the router was silent for two heartbeat intervals");
     }

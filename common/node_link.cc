@@ -9,6 +9,8 @@ namespace {
 constexpr std::size_t kArenaBlock = 64 * 1024;
 // Doubling stops here; the maximum of the options is reached long before.
 constexpr std::uint32_t kMostDoublings = 16;
+// A goodbye on its way gets this long.
+constexpr std::chrono::milliseconds kLinger{200};
 
 google::protobuf::ArenaOptions arena_options(std::vector<char>& block) {
   google::protobuf::ArenaOptions options;
@@ -42,7 +44,7 @@ bool NodeLink::poll(TimePoint now, std::size_t max_frames) {
     connect(now);
   }
   // Asked before the frames are taken, so that those that came until then are taken first.
-  const bool lost = transport_.lost();
+  const std::string broken = transport_.broken();
   std::size_t frames = 0;
   WireMessage message;
   while (frames < max_frames && (state_ == State::kHello || state_ == State::kUp) &&
@@ -50,9 +52,9 @@ bool NodeLink::poll(TimePoint now, std::size_t max_frames) {
     ++frames;
     on_message(message, now);
   }
-  if (lost && frames < max_frames) {
-    reset(Status(Code::kShardUnavailable, "node " + options_.node_id + " at " + options_.endpoint +
-                                              " is gone: the connection ended"),
+  if (!broken.empty() && frames < max_frames) {
+    reset(Status(Code::kShardUnavailable,
+                 "node " + options_.node_id + " at " + options_.endpoint + " " + broken),
           now);
   }
   on_timers(now);
@@ -204,38 +206,30 @@ void NodeLink::close(TimePoint now) {
 
 ZmqLinkTransport::ZmqLinkTransport(ZmqContext& context, Poller& poller, std::string endpoint,
                                    ZmqSocket::Options options)
-    : context_(context), poller_(poller), endpoint_(std::move(endpoint)), options_(options) {
-  options_.watch = true;
-}
-
-ZmqLinkTransport::~ZmqLinkTransport() {
-  close(false);
-}
+    : endpoint_(std::move(endpoint)), connection_(context, poller, options) {}
 
 Status ZmqLinkTransport::open() {
-  close(false);
-  socket_.emplace(context_, ZmqSocket::Kind::kDealer, options_);
-  poller_.add(*socket_);
-  return socket_->connect(endpoint_);
+  return connection_.open(endpoint_);
 }
 
 void ZmqLinkTransport::close(bool deliver) {
-  if (!socket_.has_value()) return;
-  poller_.remove(*socket_);
-  if (deliver) socket_->set_linger(std::chrono::milliseconds(200));
-  socket_.reset();
+  connection_.close(deliver ? kLinger : std::chrono::milliseconds(0));
 }
 
 bool ZmqLinkTransport::send(std::string header, const std::vector<SharedBytes>& bodies) {
-  return socket_.has_value() && socket_->send("", std::move(header), bodies);
+  return connection_.send(std::move(header), bodies, false);
 }
 
 bool ZmqLinkTransport::receive(WireMessage& message) {
-  return socket_.has_value() && socket_->receive(message);
+  return connection_.receive(message);
 }
 
-bool ZmqLinkTransport::lost() {
-  return socket_.has_value() && socket_->trouble() == ZmqSocket::Trouble::kLost;
+std::string ZmqLinkTransport::broken() {
+  const ZmqSocket::Trouble trouble = connection_.trouble();
+  if (!connection_.lookup_failure().empty()) {
+    return "cannot be reached: " + connection_.lookup_failure();
+  }
+  return trouble == ZmqSocket::Trouble::kLost ? "is gone: the connection ended" : "";
 }
 
 }  // namespace segue

@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/link.h"
 #include "common/logging.h"
+#include "common/outgoing_connection.h"
 #include "common/random.h"
 #include "common/status.h"
 #include "common/zmq_socket.h"
@@ -31,8 +32,9 @@ class LinkTransport {
   virtual bool send(std::string header, const std::vector<SharedBytes>& bodies) = 0;
   /// Takes the next message if there is one.
   virtual bool receive(WireMessage& message) = 0;
-  /// The connection was there and has ended. What arrived before can still be received.
-  virtual bool lost() = 0;
+  /// What became of the connection, to follow `node n1 at tcp://n1:7101`: `is gone: ...`, `cannot
+  /// be reached: ...`; empty while all may be well. What arrived before can still be received.
+  virtual std::string broken() = 0;
 };
 
 /// The connecting end of a link between two processes of a cluster: a router's or a node's link to
@@ -127,19 +129,15 @@ class ZmqLinkTransport final : public LinkTransport {
  public:
   ZmqLinkTransport(ZmqContext& context, Poller& poller, std::string endpoint,
                    ZmqSocket::Options options);
-  ~ZmqLinkTransport() override;
   Status open() override;
   void close(bool deliver) override;
   bool send(std::string header, const std::vector<SharedBytes>& bodies) override;
   bool receive(WireMessage& message) override;
-  bool lost() override;
+  std::string broken() override;
 
  private:
-  ZmqContext& context_;
-  Poller& poller_;
-  std::string endpoint_;
-  ZmqSocket::Options options_;
-  std::optional<ZmqSocket> socket_;
+  const std::string endpoint_;
+  OutgoingConnection connection_;
 };
 
 }  // namespace segue

@@ -365,6 +365,12 @@ void Poller::add_fd(int fd) {
   holder_->items.push_back({nullptr, fd, ZMQ_POLLIN, 0});
 }
 
+void Poller::remove_fd(int fd) {
+  std::erase_if(holder_->items, [fd](const zmq::pollitem_t& item) {
+    return item.socket == nullptr && item.fd == fd;
+  });
+}
+
 void Poller::wait(Duration timeout) {
   auto wait_ms = std::chrono::ceil<std::chrono::milliseconds>(timeout);
   wait_ms = std::max(wait_ms, std::chrono::milliseconds(0));

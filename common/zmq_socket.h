@@ -127,6 +127,7 @@ class Poller {
   void add(ZmqSocket& socket);
   void remove(ZmqSocket& socket);
   void add_fd(int fd);
+  void remove_fd(int fd);
   /// Returns when something is readable, or after `timeout` (rounded up to 1 ms; negative: at
   /// once). EINTR counts as something. Which it was is found out by trying.
   void wait(Duration timeout);

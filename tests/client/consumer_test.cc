@@ -301,6 +301,17 @@ TEST_F(Consuming, RequeuesWhatWasNotHandedOutWhenItIsClosed) {
   EXPECT_EQ(consumer.next(kLong).error().code, ErrorCode::kClosed);
 }
 
+TEST_F(Consuming, ARequestFindsSettledWhatWasSettledBeforeIt) {
+  Connection connection = open();
+  Consumer consumer = subscribe(connection);
+  one_.deliver(1, 1, {"a", "b", "c"});
+  const Result<Delivery> delivery = consumer.next(kLong);
+  ASSERT_TRUE(delivery);
+  delivery->ack();  // may wait for more of them, since there is more to do here
+  ASSERT_TRUE(connection.admin().declare_queue("next"));
+  EXPECT_EQ(settled(), (std::vector<std::string>{"ack 1-1"}));
+}
+
 TEST_F(Consuming, RunsTheHandlerOnAThreadOfItsOwnInOrder) {
   Connection connection = open();
   std::vector<std::string> seen;

@@ -22,7 +22,7 @@ class FakeTransport final : public LinkTransport {
   std::deque<WireMessage> incoming;
   bool gone = false;
 
-  bool lost() override { return gone; }
+  std::string broken() override { return gone ? "is gone: the connection ended" : ""; }
   Status open() override {
     ++opened;
     gone = false;

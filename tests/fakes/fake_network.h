@@ -44,7 +44,7 @@ class FakeNetwork final : public ServerTransport {
       network_.to_server_.push_back(std::move(message));
       return true;
     }
-    bool lost() override { return false; }
+    std::string broken() override { return {}; }
     bool receive(WireMessage& message) override {
       if (incoming_.empty()) return false;
       message = std::move(incoming_.front());

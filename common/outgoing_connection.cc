@@ -1,0 +1,109 @@
+#include "common/outgoing_connection.h"
+
+#include <utility>
+
+namespace segue {
+
+namespace {
+
+// A link says hello before anything else, and then waits for the answer.
+constexpr std::size_t kMostKept = 16;
+
+ZmqSocket::Options watched(ZmqSocket::Options options) {
+  options.watch = true;
+  return options;
+}
+
+}  // namespace
+
+OutgoingConnection::OutgoingConnection(ZmqContext& context, Poller& poller,
+                                       ZmqSocket::Options options, NameLookup::Resolver resolver)
+    : context_(context),
+      poller_(poller),
+      options_(watched(options)),
+      resolver_(std::move(resolver)),
+      looked_up_(std::make_shared<Wakeup>()) {}
+
+OutgoingConnection::~OutgoingConnection() {
+  close(std::chrono::milliseconds(0));
+}
+
+Status OutgoingConnection::open(const std::string& endpoint) {
+  close(std::chrono::milliseconds(0));
+  endpoint_ = endpoint;
+  socket_.emplace(context_, ZmqSocket::Kind::kDealer, options_);
+  poller_.add(*socket_);
+  name_ = name_in_endpoint(endpoint);
+  if (name_.empty()) return connect(endpoint);
+  poller_.add_fd(looked_up_->fd());
+  if (!lookups_.contains(name_)) {
+    lookups_[name_] = NameLookup::start(name_, resolver_, looked_up_);
+  }
+  progress();
+  return Status::ok();
+}
+
+Status OutgoingConnection::connect(const std::string& endpoint) {
+  Status connected = socket_->connect(endpoint);
+  if (!connected.is_ok()) close(std::chrono::milliseconds(0));
+  return connected;
+}
+
+void OutgoingConnection::close(std::chrono::milliseconds linger) {
+  if (!socket_.has_value()) return;
+  poller_.remove(*socket_);
+  if (!name_.empty()) poller_.remove_fd(looked_up_->fd());
+  socket_->set_linger(linger);
+  socket_.reset();
+  name_.clear();
+  lookup_failure_.clear();
+  kept_.clear();
+}
+
+void OutgoingConnection::progress() {
+  if (name_.empty()) return;
+  looked_up_->clear();
+  const auto lookup = lookups_.find(name_);
+  if (!lookup->second->is_done()) return;
+  const std::string name = std::exchange(name_, {});
+  const Result<std::vector<std::string>> found = lookup->second->addresses();
+  lookups_.erase(lookup);
+  poller_.remove_fd(looked_up_->fd());
+  Status connected = found.status();
+  if (found.is_ok()) {
+    const std::string& address = (*found)[attempts_++ % found->size()];
+    connected = socket_->connect(endpoint_at(endpoint_, address));
+  }
+  if (!connected.is_ok()) {
+    lookup_failure_ = "the name '" + name + "' was not found: " + connected.message();
+    return;
+  }
+  for (Kept& frame : std::exchange(kept_, {})) {
+    (void)socket_->send({}, std::move(frame.header), frame.bodies, frame.with_bodies);
+  }
+}
+
+bool OutgoingConnection::send(std::string header, const std::vector<SharedBytes>& bodies,
+                              bool with_bodies) {
+  if (!socket_.has_value() || !lookup_failure_.empty()) return false;
+  progress();
+  if (name_.empty()) return socket_->send({}, std::move(header), bodies, with_bodies);
+  if (kept_.size() >= kMostKept) return false;
+  kept_.push_back({std::move(header), bodies, with_bodies});
+  return true;
+}
+
+bool OutgoingConnection::receive(WireMessage& message) {
+  if (!socket_.has_value()) return false;
+  progress();
+  return socket_->receive(message);
+}
+
+ZmqSocket::Trouble OutgoingConnection::trouble() {
+  if (!socket_.has_value()) return ZmqSocket::Trouble::kNone;
+  progress();
+  if (!lookup_failure_.empty()) return ZmqSocket::Trouble::kRefused;
+  return socket_->trouble();
+}
+
+}  // namespace segue
