@@ -13,6 +13,9 @@ namespace {
 
 using std::chrono::steady_clock;
 
+// A router gives up as well, after as long by default, and can say which node is down.
+constexpr std::chrono::milliseconds kRouterFirst{2000};
+
 std::string joined(const std::vector<std::string>& words) {
   std::string out;
   for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
@@ -110,7 +113,7 @@ std::optional<client::Connection> open_session(Console& console, const SessionOp
   base.vhost = options.vhost.value_or(endpoint->vhost);
   base.client_name = "segue " + std::to_string(::getpid());
   base.connect_timeout = options.timeout;
-  base.request_timeout = options.timeout;
+  base.request_timeout = options.timeout + kRouterFirst;
   notes.set_routers(base.routers);
   watch(base, notes);
   client::Result<client::Connection> connection = client::Connection::open(std::move(base));

@@ -8,6 +8,8 @@ namespace {
 
 // A link says hello before anything else, and then waits for the answer.
 constexpr std::size_t kMostKept = 16;
+// Of one name at the same time, each on its thread.
+constexpr std::size_t kMostLookups = 4;
 
 ZmqSocket::Options watched(ZmqSocket::Options options) {
   options.watch = true;
@@ -36,10 +38,12 @@ Status OutgoingConnection::open(const std::string& endpoint) {
   name_ = name_in_endpoint(endpoint);
   if (name_.empty()) return connect(endpoint);
   poller_.add_fd(looked_up_->fd());
-  if (!lookups_.contains(name_)) {
-    lookups_[name_] = NameLookup::start(name_, resolver_, looked_up_);
-  }
   progress();
+  if (name_.empty()) return Status::ok();
+  std::vector<std::shared_ptr<const NameLookup>>& lookups = lookups_[name_];
+  if (lookups.size() < kMostLookups) {
+    lookups.push_back(NameLookup::start(name_, resolver_, looked_up_));
+  }
   return Status::ok();
 }
 
@@ -63,11 +67,11 @@ void OutgoingConnection::close(std::chrono::milliseconds linger) {
 void OutgoingConnection::progress() {
   if (name_.empty()) return;
   looked_up_->clear();
-  const auto lookup = lookups_.find(name_);
-  if (!lookup->second->is_done()) return;
+  const NameLookup* answer = answered();
+  if (answer == nullptr) return;
+  const Result<std::vector<std::string>> found = answer->addresses();
+  lookups_.erase(name_);
   const std::string name = std::exchange(name_, {});
-  const Result<std::vector<std::string>> found = lookup->second->addresses();
-  lookups_.erase(lookup);
   poller_.remove_fd(looked_up_->fd());
   Status connected = found.status();
   if (found.is_ok()) {
@@ -81,6 +85,16 @@ void OutgoingConnection::progress() {
   for (Kept& frame : std::exchange(kept_, {})) {
     (void)socket_->send({}, std::move(frame.header), frame.bodies, frame.with_bodies);
   }
+}
+
+const NameLookup* OutgoingConnection::answered() const {
+  const auto lookups = lookups_.find(name_);
+  if (lookups == lookups_.end()) return nullptr;
+  for (const auto& lookup : lookups->second) {
+    if (lookup->is_done() && lookup->addresses().is_ok()) return lookup.get();
+  }
+  const NameLookup* newest = lookups->second.back().get();
+  return newest->is_done() ? newest : nullptr;
 }
 
 bool OutgoingConnection::send(std::string header, const std::vector<SharedBytes>& bodies,

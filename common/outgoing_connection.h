@@ -52,6 +52,8 @@ class OutgoingConnection {
 
   /// Connects when the address has been found by now.
   void progress();
+  /// The answer for `name_`: the first that has addresses, or the newest.
+  const NameLookup* answered() const;
   Status connect(const std::string& endpoint);
 
   ZmqContext& context_;
@@ -64,8 +66,9 @@ class OutgoingConnection {
   std::string name_;  // looked up for the socket; empty once it is done
   std::string lookup_failure_;
   std::vector<Kept> kept_;
-  /// By name. One that takes longer than an attempt serves the next one.
-  std::map<std::string, std::shared_ptr<const NameLookup>> lookups_;
+  /// By name, oldest first. One that takes longer than an attempt serves the next one, which asks
+  /// again beside it: where a question to the name server was lost, the system waits for 5 seconds.
+  std::map<std::string, std::vector<std::shared_ptr<const NameLookup>>> lookups_;
   std::size_t attempts_ = 0;
 };
 

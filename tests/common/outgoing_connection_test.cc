@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <future>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace segue {
@@ -13,6 +15,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Addresses = Result<std::vector<std::string>>;
+// A lookup's thread may outlive its test.
+using Counter = std::shared_ptr<std::atomic<int>>;
 
 class OutgoingConnections : public testing::Test {
  protected:
@@ -83,9 +87,9 @@ TEST_F(OutgoingConnections, ASlowNameServerHoldsUpNobodyElse) {
 TEST_F(OutgoingConnections, ALookupThatTakesLongerThanAnAttemptServesTheNext) {
   std::promise<Addresses> answer;
   const std::shared_future<Addresses> known = answer.get_future().share();
-  std::atomic<int> lookups{0};
-  OutgoingConnection connection(context_, poller_, {}, [known, &lookups](const std::string&) {
-    ++lookups;
+  const Counter lookups = std::make_shared<std::atomic<int>>(0);
+  OutgoingConnection connection(context_, poller_, {}, [known, lookups](const std::string&) {
+    ++*lookups;
     return known.get();
   });
   ASSERT_TRUE(connection.open(endpoint("slow.example")).is_ok());
@@ -100,13 +104,41 @@ TEST_F(OutgoingConnections, ALookupThatTakesLongerThanAnAttemptServesTheNext) {
     return server_.receive(message);
   }));
   EXPECT_EQ(message.header.view(), "meant");
-  EXPECT_EQ(lookups, 1);
+  EXPECT_LE(*lookups, 2);
+}
+
+TEST_F(OutgoingConnections, AsksAgainWhereAnAnswerDoesNotCome) {
+  std::promise<Addresses> lost;
+  const std::shared_future<Addresses> known = lost.get_future().share();
+  const Counter lookups = std::make_shared<std::atomic<int>>(0);
+  OutgoingConnection connection(context_, poller_, {}, [known, lookups](const std::string&) {
+    return ++*lookups == 2 ? Addresses(std::vector<std::string>{"127.0.0.1"}) : known.get();
+  });
+  ASSERT_TRUE(connection.open(endpoint("lossy.example")).is_ok());
+  while (*lookups < 1) std::this_thread::yield();
+  ASSERT_TRUE(connection.open(endpoint("lossy.example")).is_ok());
+  ASSERT_TRUE(connection.send("hello", {}, false));
+  WireMessage message;
+  EXPECT_TRUE(wait([&] {
+    (void)connection.receive(message);
+    return server_.receive(message);
+  }));
+  // However often it is tried, there are not ever more threads.
+  const Counter asked = std::make_shared<std::atomic<int>>(0);
+  OutgoingConnection silent(context_, poller_, {}, [known, asked](const std::string&) {
+    ++*asked;
+    return known.get();
+  });
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(silent.open(endpoint("lossy.example")).is_ok());
+  EXPECT_LE(*asked, 4);
+  lost.set_value(Status(Code::kInvalidConfig, "enough"));
+  while (*asked < 4) std::this_thread::yield();
 }
 
 TEST_F(OutgoingConnections, TakesTheNextAddressAtTheNextAttemptAndAsksAnew) {
-  std::atomic<int> lookups{0};
-  OutgoingConnection connection(context_, poller_, {}, [&lookups](const std::string&) {
-    ++lookups;
+  const Counter lookups = std::make_shared<std::atomic<int>>(0);
+  OutgoingConnection connection(context_, poller_, {}, [lookups](const std::string&) {
+    ++*lookups;
     return std::vector<std::string>{"::1", "127.0.0.1"};  // the server is not at the first
   });
   ASSERT_TRUE(connection.open(endpoint("both.example")).is_ok());
@@ -119,7 +151,7 @@ TEST_F(OutgoingConnections, TakesTheNextAddressAtTheNextAttemptAndAsksAnew) {
     (void)connection.receive(message);
     return server_.receive(message);
   }));
-  EXPECT_EQ(lookups, 2);
+  EXPECT_EQ(*lookups, 2);
 }
 
 TEST_F(OutgoingConnections, SaysWhichNameWasNotFoundAndWhy) {
