@@ -70,6 +70,7 @@ struct LimitsConfig {
   std::uint64_t publish_credit_bytes = 32ull << 20;
   std::uint64_t node_publish_window_bytes = 64ull << 20;
   std::uint64_t delivery_window_bytes = 16ull << 20;
+  std::uint64_t router_delivery_bytes = 512ull << 20;
   std::uint32_t max_sessions = 10000;
   std::uint32_t max_requests_in_flight = 1024;
   std::uint32_t max_consumers_per_session = 10000;

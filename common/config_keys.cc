@@ -137,6 +137,11 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
     {"limits.delivery_window_bytes", kSize, false, "16MiB", 64 * kKiB, 16 * kGiB, "",
      "Bytes on the way to a consumer that it has not received.",
      SEGUE_FIELD(limits.delivery_window_bytes)},
+    {"limits.router_delivery_bytes", kSize, false, "512MiB", kMiB, 16 * kTiB, "",
+     "Bytes on the way to all clients of a router that they have not received. Each node may use "
+     "an "
+     "equal part.",
+     SEGUE_FIELD(limits.router_delivery_bytes)},
     {"limits.max_sessions", kCount, false, "10000", 1, 1'000'000, "",
      "Client sessions of a router.", SEGUE_FIELD(limits.max_sessions)},
     {"limits.max_requests_in_flight", kCount, false, "1024", 1, 1'000'000, "",

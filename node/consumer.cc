@@ -35,7 +35,54 @@ void Consumer::subscribe(HostedQueue& queue, const v1::Subscribe& terms) {
   set_prefetch(terms.prefetch_count(), terms.prefetch_bytes());
 }
 
+Consumer::~Consumer() {
+  end_wait();
+  release(window_.bytes());
+  if (budget_ != nullptr) budget_->leave(session_);
+}
+
+void Consumer::share(LinkBudget& budget, std::uint64_t session) {
+  budget_ = &budget;
+  session_ = session;
+  budget_session_ = &budget.join(session);
+}
+
+void Consumer::stop_for_good() {
+  stop();
+  queue_gone_ = true;
+  // The router has forgotten it: nobody will say that these were received.
+  release(window_.bytes());
+  window_.clear();
+}
+
+void Consumer::release(std::uint64_t bytes) {
+  if (budget_ != nullptr) budget_->remove(*budget_session_, bytes);
+}
+
+void Consumer::received(std::uint64_t number) {
+  const std::uint64_t before = window_.bytes();
+  window_.received(number);
+  release(before - window_.bytes());
+}
+
+void Consumer::wait_for_room() {
+  if (budget_ == nullptr || waits_for_room_ || !has_own_credit()) return;
+  waiting_place_ = budget_->add_waiting(*this);
+  waits_for_room_ = true;
+}
+
+void Consumer::end_wait() {
+  if (!waits_for_room_) return;
+  budget_->remove_waiting(waiting_place_);
+  waits_for_room_ = false;
+}
+
 bool Consumer::has_credit() const {
+  if (!has_own_credit()) return false;
+  return budget_ == nullptr || budget_->room(*budget_session_, window_.bytes()) > 0;
+}
+
+bool Consumer::has_own_credit() const {
   if (window_bytes_ > 0 && window_.bytes() >= window_bytes_) return false;
   if (no_ack_ || unacked_.empty()) return true;
   if (prefetch_count_ > 0 && unacked_.count() >= prefetch_count_) return false;
@@ -49,6 +96,11 @@ std::uint32_t Consumer::admits(const MessageRun& run) const {
     const std::uint64_t room = window_bytes_ > used ? window_bytes_ - used : 0;
     count = messages_within(run, count, room, kMessageOverhead);
     if (count == 0 && used == 0) count = 1;
+  }
+  if (budget_ != nullptr && count > 0) {
+    const std::uint64_t room = budget_->room(*budget_session_, window_.bytes());
+    const std::uint32_t within = messages_within(run, count, room, kMessageOverhead);
+    count = room > 0 ? std::max(1u, within) : 0;
   }
   if (no_ack_) return count;
   if (prefetch_count_ > 0) {
@@ -71,7 +123,9 @@ std::uint64_t Consumer::deliver(QueueId queue, const MessageRun& run, bool keep)
   next_number_ += run.count;
   const std::uint64_t bytes = run.body_bytes();
   if (window_bytes_ > 0) {
-    window_.add(next_number_ - 1, bytes + run.count * kMessageOverhead);
+    const std::uint64_t cost = bytes + run.count * kMessageOverhead;
+    window_.add(next_number_ - 1, cost);
+    if (budget_ != nullptr) budget_->add(*budget_session_, cost);
   }
   if (!keep) return first;
   if (prefetch_bytes_ == 0) {

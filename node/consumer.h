@@ -5,6 +5,7 @@
 #include <list>
 
 #include "common/message_batch.h"
+#include "node/link_budget.h"
 #include "node/peer_output.h"
 #include "node/unacked.h"
 #include "segue/v1/peer.pb.h"
@@ -33,6 +34,10 @@ class DeliveryWindow {
       on_the_way_.pop_front();
     }
   }
+  void clear() {
+    on_the_way_.clear();
+    bytes_ = 0;
+  }
   std::uint64_t bytes() const { return bytes_; }
 
  private:
@@ -49,11 +54,17 @@ class DeliveryWindow {
 class Consumer {
  public:
   Consumer(PeerId peer, std::uint64_t number) : peer_(peer), number_(number) {}
+  ~Consumer();
+  Consumer(const Consumer&) = delete;
+  Consumer& operator=(const Consumer&) = delete;
 
   PeerId peer() const { return peer_; }
   std::uint64_t number() const { return number_; }
 
   void subscribe(HostedQueue& queue, const v1::Subscribe& terms);
+  /// What is on the way to it counts there too, for a session of its router; before the first
+  /// delivery. The budget outlives the consumer.
+  void share(LinkBudget& budget, std::uint64_t session);
   void set_prefetch(std::uint32_t count, std::uint64_t bytes) {
     prefetch_count_ = count;
     prefetch_bytes_ = bytes;
@@ -64,13 +75,11 @@ class Consumer {
   void stop() {
     queue_ = nullptr;
     stopped_ = true;
+    end_wait();
   }
   bool stopped() const { return stopped_; }
   /// Its queue is gone, and with it what was to be settled: settling that is no error.
-  void stop_for_good() {
-    stop();
-    queue_gone_ = true;
-  }
+  void stop_for_good();
   bool queue_gone() const { return queue_gone_; }
   bool for_gets() const { return queue_ == nullptr && !stopped_; }
   bool no_ack() const { return no_ack_; }
@@ -86,10 +95,18 @@ class Consumer {
   std::uint64_t next_number() const { return next_number_; }
   Unacked& unacked() { return unacked_; }
   const Unacked& unacked() const { return unacked_; }
-  void received(std::uint64_t number) { window_.received(number); }
+  /// Everything up to this number has been received.
+  void received(std::uint64_t number);
+
+  /// It is not in its queue's ring. If that is for lack of room in the budget, it is in line there.
+  void wait_for_room();
+  void end_wait();
 
  private:
   friend class ConsumerRing;
+
+  bool has_own_credit() const;
+  void release(std::uint64_t bytes);
 
   const PeerId peer_;
   const std::uint64_t number_;
@@ -104,6 +121,11 @@ class Consumer {
   std::uint64_t next_number_ = 1;
   Unacked unacked_;
   DeliveryWindow window_;
+  LinkBudget* budget_ = nullptr;
+  LinkBudget::Session* budget_session_ = nullptr;
+  std::uint64_t session_ = 0;
+  bool waits_for_room_ = false;
+  std::list<Consumer*>::iterator waiting_place_{};
   bool in_ring_ = false;
   std::list<Consumer*>::iterator ring_place_{};
 };

@@ -75,6 +75,7 @@ bool Delivery::serve_slice(HostedQueue& hosted) {
   // What comes next is too large for its credit, or the credit is used up.
   if (admitted < next.run.count || !consumer.has_credit()) {
     ring.withdraw(consumer);
+    consumer.wait_for_room();
     slice_ = slice_for(hosted);
   }
   return true;

@@ -28,6 +28,8 @@ QueueHost::Options queue_options(const ClusterConfig& config, const NodeConfig& 
   options.checkpoint_interval = config.storage.checkpoint_interval;
   options.durability_sync = config.durability.sync;
   options.durability_interval_ms = static_cast<std::uint32_t>(config.durability.interval.count());
+  options.peer_delivery_bytes = config.limits.router_delivery_bytes / config.nodes.size();
+  options.peer_sessions = config.limits.max_sessions;
   return options;
 }
 

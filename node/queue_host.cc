@@ -39,7 +39,8 @@ struct WithDisk {
         spiller(queues, memory, storer, read_ahead, clock),
         checkpointer({options.checkpoint_after_bytes(), options.checkpoint_interval}, disk, queues,
                      shards, storer, gate, clock, log),
-        subscriptions(queues, shards, output, auto_delete),
+        subscriptions({options.peer_delivery_bytes, options.peer_sessions}, queues, shards, output,
+                      auto_delete),
         settles(queues, shards, subscriptions, output),
         gets(queues, shards, subscriptions, read_ahead, output),
         requests(disk, queues, shards, gets, output),
@@ -280,6 +281,7 @@ void QueueHost::on_tick(TimePoint now, std::int64_t wall_ms) {
 void QueueHost::end_turn(TimePoint now, std::int64_t wall_ms) {
   WithDisk& open = parts_->open();
   parts_->set_time(now, wall_ms);
+  open.subscriptions.begin_deliveries();
   open.delivery.end_turn();
   for (Shard* shard : std::exchange(open.in_turn, {})) shard->end_turn();
   open.spiller.end_turn();
@@ -294,7 +296,8 @@ void QueueHost::end_turn(TimePoint now, std::int64_t wall_ms) {
 
 bool QueueHost::wants_turn() const {
   const WithDisk& open = *parts_->with_disk;
-  return !parts_->queues.ready().empty() || !open.in_turn.empty() || open.checkpointer.wants_turn();
+  return !parts_->queues.ready().empty() || !open.in_turn.empty() ||
+         open.checkpointer.wants_turn() || open.subscriptions.wants_turn();
 }
 
 void QueueHost::begin_shutdown(std::function<void()> done) {

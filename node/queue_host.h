@@ -30,6 +30,9 @@ class QueueHost {
     Duration checkpoint_interval = std::chrono::minutes(5);
     bool durability_sync = true;  // the cluster's; a queue's argument x-durability goes before
     std::uint32_t durability_interval_ms = 0;
+    /// Bytes on the way to the consumers of one router, and the sessions that it may have.
+    std::uint64_t peer_delivery_bytes = 512ull << 20;
+    std::uint64_t peer_sessions = 10'000;
 
     /// What begins a checkpoint: what the log is ahead is in memory after a restart, so it is a
     /// quarter of the memory at most.

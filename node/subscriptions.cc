@@ -1,5 +1,6 @@
 #include "node/subscriptions.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -13,6 +14,9 @@ namespace {
 /// crossed the deletion are no errors.
 constexpr std::size_t kGoneRemembered = 10'000;
 
+/// Waiting consumers of a peer that a turn looks at.
+constexpr std::size_t kVisitsInTurn = 256;
+
 }  // namespace
 
 Consumer* Subscriptions::find(PeerId peer, std::uint64_t number) {
@@ -23,7 +27,7 @@ Consumer* Subscriptions::find(PeerId peer, std::uint64_t number) {
 }
 
 Consumer* Subscriptions::find_for_gets(PeerId peer, std::uint64_t number) {
-  auto& consumer = peers_[peer].consumers[number];
+  auto& consumer = peer_of(peer).consumers[number];
   if (!consumer) consumer = std::make_unique<Consumer>(peer, number);
   return consumer->for_gets() ? consumer.get() : nullptr;
 }
@@ -75,8 +79,10 @@ void Subscriptions::subscribe(PeerId peer, std::uint64_t number, const v1::Subsc
   }
   auto owned = std::make_unique<Consumer>(peer, number);
   Consumer& consumer = *owned;
-  peers_[peer].consumers[number] = std::move(owned);
+  Peer& of = peer_of(peer);
+  of.consumers[number] = std::move(owned);
   consumer.subscribe(*hosted, terms);
+  consumer.share(of.budget, terms.session());
   QueueReaders& readers = hosted->make_readers();
   readers.consumers[{peer, number}] = &consumer;
   readers.ring.offer(consumer);
@@ -90,14 +96,30 @@ void Subscriptions::subscribe(PeerId peer, std::uint64_t number, const v1::Subsc
 void Subscriptions::after_change(Consumer& consumer) {
   if (HostedQueue* hosted = consumer.queue()) {
     if (consumer.has_credit()) {
+      consumer.end_wait();
       hosted->readers->ring.offer(consumer);
       queues_.wake(*hosted);
     } else {
       hosted->readers->ring.withdraw(consumer);
+      consumer.wait_for_room();
     }
   } else if (consumer.stopped() && !consumer.queue_gone() && consumer.unacked().empty()) {
     forget(consumer);
   }
+}
+
+void Subscriptions::begin_deliveries() {
+  for (auto& [id, peer] : peers_) {
+    for (std::size_t visits = 0; visits < kVisitsInTurn && peer.budget.has_to_visit(); ++visits) {
+      Consumer& consumer = peer.budget.visit_next();
+      if (consumer.has_credit()) after_change(consumer);
+    }
+  }
+}
+
+bool Subscriptions::wants_turn() const {
+  return std::any_of(peers_.begin(), peers_.end(),
+                     [](const auto& peer) { return peer.second.budget.has_to_visit(); });
 }
 
 void Subscriptions::forget(Consumer& consumer) {
@@ -155,7 +177,7 @@ void Subscriptions::on_peer_lost(PeerId peer) {
 void Subscriptions::end_consumers_of(HostedQueue& hosted) {
   if (!hosted.readers) return;
   for (const auto& [key, consumer] : hosted.readers->consumers) {
-    Peer& peer = peers_[key.first];
+    Peer& peer = peer_of(key.first);
     std::vector<Unacked::Run> lost_with_the_queue;
     consumer->unacked().take_all(lost_with_the_queue);
     consumer->stop_for_good();

@@ -20,9 +20,20 @@ namespace segue::node {
 /// back to its queues. Reactor's thread.
 class Subscriptions {
  public:
+  /// What may be on the way to one peer, and how many sessions it may have.
+  struct Limits {
+    std::uint64_t peer_delivery_bytes = 512ull << 20;
+    std::uint64_t peer_sessions = 10'000;
+  };
+
   /// The references outlive this.
-  Subscriptions(QueueTable& queues, ShardTable& shards, PeerOutput& output, AutoDelete& auto_delete)
-      : queues_(queues), shards_(shards), output_(output), auto_delete_(auto_delete) {}
+  Subscriptions(const Limits& limits, QueueTable& queues, ShardTable& shards, PeerOutput& output,
+                AutoDelete& auto_delete)
+      : limits_(limits),
+        queues_(queues),
+        shards_(shards),
+        output_(output),
+        auto_delete_(auto_delete) {}
 
   void on_command(PeerId peer, const v1::ConsumerCommand& command);
   void on_peer_lost(PeerId peer);
@@ -40,18 +51,29 @@ class Subscriptions {
   /// left to settle, forgotten (`consumer` is gone then).
   void after_change(Consumer& consumer);
 
+  /// Once in every turn, before deliveries: consumers that waited for what others of their peer had
+  /// on the way are served again. Looks at so many at most.
+  void begin_deliveries();
+  /// Whether begin_deliveries() has left some to the next turn.
+  bool wants_turn() const;
+
  private:
   struct Peer {
+    explicit Peer(const Limits& limits)
+        : budget(limits.peer_delivery_bytes, limits.peer_sessions) {}
+    LinkBudget budget;  // its consumers count in it
     std::unordered_map<std::uint64_t, std::unique_ptr<Consumer>> consumers;
     std::deque<std::uint64_t> gone;  // consumers whose queue was deleted, oldest first
   };
 
+  Peer& peer_of(PeerId peer) { return peers_.try_emplace(peer, limits_).first->second; }
   void subscribe(PeerId peer, std::uint64_t number, const v1::Subscribe& terms);
   void unsubscribe(Consumer& consumer, bool requeue_unsettled);
   void leave_queue(Consumer& consumer, bool peer_lost);
   void forget(Consumer& consumer);
   void refuse(PeerId peer, std::uint64_t number, Code code, std::string entity, std::string text);
 
+  const Limits limits_;
   QueueTable& queues_;
   ShardTable& shards_;
   PeerOutput& output_;

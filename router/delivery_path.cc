@@ -85,6 +85,7 @@ void DeliveryPath::consume(Session& session, const v1::Consume& consume,
   subscription.set_no_ack(consume.no_ack());
   subscription.set_priority(consume.priority());
   subscription.set_window_bytes(window_of_next(session));
+  subscription.set_session(session.id().value);
   consumer->on_subscribed = std::move(then);
   consumer->deadline = turn_.now + subscribe_timeout_;
   sessions_consumers_[session.id()].by_number[consumer->number] = consumer->id;

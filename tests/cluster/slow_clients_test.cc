@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <optional>
+#include <string>
 
 #include "common/status.h"
 #include "tests/fakes/process_figures.h"
@@ -55,7 +57,11 @@ class SlowClients : public testing::Test {
     return filler_->admin().queue_status(queue).value().ready;
   }
 
-  TestCluster cluster_{{.nodes = 1, .shards = 4, .yaml = "memory_limit: 64MiB\n"}};
+  static constexpr const char* kLimits = "memory_limit: 64MiB\n";
+  explicit SlowClients(const std::string& yaml = kLimits)
+      : cluster_({.nodes = 1, .shards = 4, .yaml = yaml}) {}
+
+  TestCluster cluster_;
   std::optional<client::Connection> filler_;
   std::optional<SteadyTraffic> traffic_;
   ProcessFigures router_before_;
@@ -88,6 +94,40 @@ TEST_F(SlowClients, ManyConsumersOfASessionThatNeverReadsShareAWindow) {
   }
   ASSERT_TRUE(traffic_->goes_on(100)) << traffic_->failure();
   expect_router_grew_at_most(200 * kMiB);
+}
+
+class SlowClientsOfARouter : public SlowClients {
+ protected:
+  SlowClientsOfARouter()
+      : SlowClients(std::string(kLimits) + "limits:\n  router_delivery_bytes: 64MiB\n") {}
+};
+
+TEST_F(SlowClientsOfARouter, ManySessionsThatNeverReadShareABudgetAndOthersGoOn) {
+  fill("large", 1600, kLarge);  // 400 MiB
+  fill("other", 200, kLarge);   // 50 MiB
+  std::deque<ZmtpClient> clients;
+  for (int i = 0; i < 60; ++i) {
+    ZmtpClient& client = clients.emplace_back(cluster_.endpoint("r1"));
+    ASSERT_TRUE(client.open(600'000));
+    v1::Request request;
+    request.mutable_consume()->set_queue("large");
+    request.mutable_consume()->set_consumer(1);
+    request.mutable_consume()->set_no_ack(true);
+    ASSERT_TRUE(client.request(1, request));
+  }
+  ASSERT_TRUE(traffic_->goes_on(100)) << traffic_->failure();
+  // One that reads gets everything.
+  auto consumer = filler_->subscribe("other", {.prefetch = 10});
+  ASSERT_TRUE(consumer) << consumer.error().to_string();
+  for (std::size_t taken = 0; taken < 200;) {
+    auto batch = consumer.value().next_batch(10, std::chrono::seconds(20));
+    ASSERT_TRUE(batch) << taken << ": " << batch.error().to_string();
+    taken += batch.value().size();
+    batch.value().ack();
+  }
+  EXPECT_GE(ready("large"), 1600u - 64 * 4 - 60);
+  // The clients' own buffers and the wire's are beside the budget.
+  expect_router_grew_at_most(120 * kMiB);
 }
 
 TEST_F(SlowClients, PollingWithoutReadingEndsTheSession) {

@@ -223,6 +223,7 @@ class QueueHostTest : public ::testing::Test {
     std::int32_t priority = 0;
     std::uint64_t prefetch_bytes = 0;
     std::uint64_t window_bytes = 0;
+    std::uint64_t session = 0;
   };
   void subscribe(std::uint64_t consumer, std::uint64_t queue, Terms terms, PeerId peer = kRouter) {
     v1::ConsumerCommand command;
@@ -234,6 +235,7 @@ class QueueHostTest : public ::testing::Test {
     subscribe.set_no_ack(terms.no_ack);
     subscribe.set_priority(terms.priority);
     subscribe.set_window_bytes(terms.window_bytes);
+    subscribe.set_session(terms.session);
     host->on_consumer_command(peer, command);
   }
   void subscribe(std::uint64_t consumer, std::uint64_t queue) {

@@ -120,6 +120,7 @@ TEST_F(DeliveryPathTest, SubscribesAtTheQueuesNode) {
   EXPECT_EQ(commands[0].subscribe().queue_id(), a);
   EXPECT_EQ(commands[0].subscribe().prefetch_count(), 100u);
   EXPECT_EQ(commands[0].subscribe().window_bytes(), config.limits.delivery_window_bytes);
+  EXPECT_EQ(commands[0].subscribe().session(), session_id);
   EXPECT_TRUE(client->quiet());
   subscribed("n1", commands[0].consumer());
   EXPECT_EQ(client->next_reply().consume_ok().consumer(), 7u);
