@@ -13,6 +13,8 @@ constexpr std::uint32_t kProtocolVersion = 1;
 constexpr std::string_view kOnlyVhost = "/";
 constexpr std::size_t kMaxProducerId = 64;
 constexpr std::size_t kMaxClientName = 255;
+// Sessions that last longer are logged; of others only what went wrong.
+constexpr Duration kShortSession = std::chrono::seconds(1);
 constexpr Duration kShortestHeartbeat = std::chrono::milliseconds(100);
 constexpr Duration kLongestHeartbeat = std::chrono::minutes(10);
 
@@ -204,9 +206,6 @@ void ClientServer::open(SessionId id, bool reached) {
   ok.set_router_id(options_.router_id);
   ok.set_server_version(std::string(kVersion));
   session->send(frame);
-  log_.info("session_opened", {{"session", id.value},
-                               {"client", session->identity().client_name},
-                               {"sessions", sessions_.size()}});
 }
 
 // A new session cannot begin beside an older one of the same socket or producer.
@@ -239,19 +238,33 @@ void ClientServer::take_down(SessionId id) {
   paths_.publish.end_session(*session);
   paths_.delivery.end_session(*session);
   paths_.request.end_session(*session);
-  const Status& reason = session->end_reason();
-  log_.info("session_closed", {{"session", id.value},
-                               {"client", session->identity().client_name},
-                               {"code", reason.code()},
-                               {"reason", reason.message()}});
+  log_closed(*session);
   sessions_.remove(id);
   paths_.exclusive.on_session_ended(id);
+}
+
+void ClientServer::log_closed(const Session& session) {
+  const Status& reason = session.end_reason();
+  const bool worth_it = session.logged() || !reason.is_ok();
+  log_.log(worth_it ? LogLevel::kInfo : LogLevel::kDebug, "session_closed",
+           {{"session", session.id().value},
+            {"client", session.identity().client_name},
+            {"code", reason.code()},
+            {"reason", reason.message()}});
+}
+
+void ClientServer::log_opened(Session& session) {
+  session.set_logged();
+  log_.info("session_opened", {{"session", session.id().value},
+                               {"client", session.identity().client_name},
+                               {"sessions", sessions_.size()}});
 }
 
 void ClientServer::on_tick() {
   sessions_.for_each([&](Session& session) {
     // Before HelloOk neither end says anything; the wait for the catalog has its own end.
     if (!session.open()) return;
+    if (!session.logged() && session.open_for() >= kShortSession) log_opened(session);
     if (session.link().expired(turn_.now)) {
       session.close(Code::kConnectionForced,
                     "nothing was heard from the client for two heartbeats");

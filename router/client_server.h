@@ -61,6 +61,8 @@ class ClientServer {
   /// A Close to a socket that has no session.
   void refuse(const std::string& peer, std::uint64_t epoch, Code code, const std::string& text);
   void take_down(SessionId id);
+  void log_opened(Session& session);
+  void log_closed(const Session& session);
 
   const Options options_;
   Paths paths_;

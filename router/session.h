@@ -44,7 +44,14 @@ class Session {
 
   /// HelloOk was sent.
   bool open() const { return open_; }
-  void set_open() { open_ = true; }
+  void set_open() {
+    open_ = true;
+    opened_at_ = turn_.now;
+  }
+  Duration open_for() const { return turn_.now - opened_at_; }
+  /// Its beginning stands in the log; its end will too.
+  bool logged() const { return logged_; }
+  void set_logged() { logged_ = true; }
 
   /// Stamps and sends a frame; the link header is filled in. Does nothing once the session has
   /// ended.
@@ -76,6 +83,8 @@ class Session {
   const Turn& turn_;
   EndedList& ended_list_;
   bool open_ = false;
+  TimePoint opened_at_{};
+  bool logged_ = false;
   bool ended_ = false;
   bool tell_client_ = false;
   Status end_reason_;

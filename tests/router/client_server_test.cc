@@ -343,5 +343,35 @@ TEST_F(ClientServerTest, StopsAfterWhatIsOnItsWay) {
   EXPECT_EQ(client.next_close(), number(Code::kConnectionForced));
 }
 
+TEST_F(ClientServerTest, LogsSessionsThatLastOrFailAndNotShortOnes) {
+  CaptureLogger captured(0, LogFormat::kText, LogLevel::kInfo);
+  start({});
+  router = std::make_unique<Router>(config, "r1", clients, clock, random, captured.logger());
+  router->add_node("n1", "tcp://127.0.0.1:2", n1);
+  router->add_node("n2", "tcp://127.0.0.1:3", n2);
+  begin();
+  v1::ClientFrame close;
+  close.mutable_close();
+  TestClient brief(*router, clients, "c1");
+  brief.open();
+  advance(milliseconds(900));
+  brief.send(close);
+  EXPECT_FALSE(captured.contains("session_"));
+  TestClient lasting(*router, clients, "c2");
+  lasting.open();
+  advance(seconds(1));
+  EXPECT_TRUE(captured.contains("session_opened"));
+  EXPECT_FALSE(captured.contains("session_closed"));
+  lasting.send(close);
+  EXPECT_TRUE(captured.contains("session_closed"));
+  const std::size_t lines = captured.lines().size();
+  TestClient failing(*router, clients, "c3");
+  failing.open();
+  failing.send({});
+  EXPECT_EQ(captured.lines().size(), lines + 1);
+  EXPECT_NE(captured.lines().back().find("session_closed"), std::string::npos);
+  router.reset();
+}
+
 }  // namespace
 }  // namespace segue::router
