@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <set>
+
 #include "cli/json_output.h"
 
 namespace segue::cli {
@@ -90,6 +92,16 @@ std::uint32_t nodes_with_data(const std::string& data_dir) {
   struct stat status {};
   while (::stat((data_dir + "/n" + std::to_string(count + 1)).c_str(), &status) == 0) ++count;
   return count;
+}
+
+std::vector<std::string> nodes_without_shards(const client::ClusterDescription& cluster) {
+  std::set<std::string> busy;
+  for (const client::ShardDescription& shard : cluster.shards) busy.insert(shard.node);
+  std::vector<std::string> idle;
+  for (const client::NodeDescription& node : cluster.nodes) {
+    if (!busy.contains(node.id)) idle.push_back(node.id);
+  }
+  return idle;
 }
 
 }  // namespace segue::cli

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "common/status.h"
+#include "segue/client.h"
 
 namespace segue::cli {
 
@@ -25,5 +27,8 @@ std::string free_router_endpoint();
 
 /// How many directories n1, n2, ... of nodes there are below `data_dir`.
 std::uint32_t nodes_with_data(const std::string& data_dir);
+
+/// Ids of the nodes to which the cluster has given no shard, in its order.
+std::vector<std::string> nodes_without_shards(const client::ClusterDescription& cluster);
 
 }  // namespace segue::cli

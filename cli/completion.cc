@@ -49,6 +49,22 @@ std::string joined(const std::vector<std::string>& words) {
   return out;
 }
 
+// What completes the option's value in bash; empty: nothing of ours.
+std::string bash_offer(const OptionTable::Completion& option) {
+  if (option.names == OptionTable::Names::kQueues) return "_segue_queues \"$current\"";
+  if (option.names == OptionTable::Names::kExchanges) return "_segue_exchanges \"$current\"";
+  if (option.words.empty()) return {};
+  return "mapfile -t COMPREPLY < <(compgen -W '" + joined(option.words) + "' -- \"$current\")";
+}
+
+// The same for fish: an argument of `complete -a`.
+std::string fish_offer(const OptionTable::Completion& option) {
+  if (option.names == OptionTable::Names::kNone) return joined(option.words);
+  return std::string("(segue ") +
+         (option.names == OptionTable::Names::kQueues ? "queue" : "exchange") +
+         " list --names --timeout 1s 2>/dev/null)";
+}
+
 // `text` in single quotes for fish.
 std::string fish_quoted(const std::string& text) {
   std::string out = "'";
@@ -72,18 +88,23 @@ std::string fish_condition(const std::string& path) {
 constexpr const char* kBashHead =
     R"(# Completion of `segue` for bash. Load it with:  source <(segue completion bash)
 # Names may have any characters: they are quoted as the word that is typed is, and never expanded.
-_segue_queues() {
+# _segue_names WORD COMMAND...: what the command prints as `segue queue list --names` does.
+_segue_names() {
   local typed=$1 quote='' name
+  shift
   case $typed in
     \'* | \"*) quote=${typed:0:1} typed=${typed:1} ;;
     *) typed=${typed//\\/} ;;
   esac
   while IFS= read -r name; do
+    printf -v name %b "$name"
     [[ $name == "$typed"* ]] || continue
     if [[ -z $quote ]]; then printf -v name %q "$name"; fi
     COMPREPLY+=("$name")
-  done < <(segue queue list --names --timeout 1s -- "$typed" 2>/dev/null)
+  done < <("$@" --names --timeout 1s 2>/dev/null)
 }
+_segue_queues() { _segue_names "$1" segue queue list; }
+_segue_exchanges() { _segue_names "$1" segue exchange list; }
 _segue() {
   local current=${COMP_WORDS[COMP_CWORD]}
   local first=${COMP_WORDS[1]:-} second=${COMP_WORDS[2]:-}
@@ -134,10 +155,12 @@ std::string bash_completion(const std::vector<CommandEntry>& table) {
     options +=
         "    '" + path + (two ? "'" : " '*") + ") words='" + option_words(command) + "' ;;\n";
     for (const OptionTable::Completion& option : command.options) {
-      if (option.words.empty()) continue;
-      values += "    '" + path + (two ? "" : " ") + "'*' --" + option.name +
-                "')\n      mapfile -t COMPREPLY < <(compgen -W '" + joined(option.words) +
-                "' -- \"$current\")\n      return\n      ;;\n";
+      const std::string offer = bash_offer(option);
+      if (offer.empty()) continue;
+      const std::string before = "'" + path + (two ? "" : " ") + "'*' ";
+      values += "    " + before + "--" + option.name + "'";
+      if (option.letter != 0) values += " | " + before + "-" + option.letter + "'";
+      values += ")\n      " + offer + "\n      return\n      ;;\n";
     }
   }
   if (!values.empty()) {
@@ -179,8 +202,8 @@ std::string fish_completion(const std::vector<CommandEntry>& table) {
     for (const OptionTable::Completion& option : command.options) {
       out += "complete -c segue -n '" + fish_condition(path) + "' -l " + option.name;
       if (option.letter != 0) out += std::string(" -s ") + option.letter;
-      if (option.takes_value)
-        out += option.words.empty() ? " -r" : " -x -a " + fish_quoted(joined(option.words));
+      const std::string offer = fish_offer(option);
+      if (option.takes_value) out += offer.empty() ? " -r" : " -x -a " + fish_quoted(offer);
       out += " -d " + fish_quoted(option.help) + "\n";
     }
   }

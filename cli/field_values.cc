@@ -113,6 +113,10 @@ Result<client::Value> value_of(const JsonValue& json) {
       return array_of(*json.array());
     case JsonValue::Kind::kObject:
       return object_of(json);
+    case JsonValue::Kind::kHuge:
+      return wrong("the whole number " + json.huge_digits()->substr(0, 40) +
+                   " does not fit 64 bits with a sign; as a string it keeps all digits, with a "
+                   "point or an exponent it is a floating point number");
   }
   return client::Value();
 }

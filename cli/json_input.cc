@@ -19,11 +19,12 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
   bool number_unsigned(number_unsigned_t number) override {
     if (number > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-      return add(JsonValue(static_cast<double>(number)));
+      return add(JsonValue::huge(std::to_string(number), static_cast<double>(number)));
     }
     return add(JsonValue(static_cast<std::int64_t>(number)));
   }
-  bool number_float(number_float_t number, const string_t& /*text*/) override {
+  bool number_float(number_float_t number, const string_t& text) override {
+    if (text.find_first_of(".eE") == string_t::npos) return add(JsonValue::huge(text, number));
     return add(JsonValue(double{number}));
   }
   bool string(string_t& text) override { return add(JsonValue(std::move(text))); }
@@ -84,7 +85,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 
 double JsonValue::number(double otherwise) const {
   if (kind_ == Kind::kWhole) return static_cast<double>(whole_);
-  return kind_ == Kind::kReal ? real_ : otherwise;
+  return kind_ == Kind::kReal || kind_ == Kind::kHuge ? real_ : otherwise;
 }
 
 const JsonValue* JsonValue::find(std::string_view name) const {
@@ -95,8 +96,8 @@ const JsonValue* JsonValue::find(std::string_view name) const {
 }
 
 std::string_view JsonValue::kind_name() const {
-  constexpr std::string_view kNames[] = {"null",     "a truth value", "a number", "a number",
-                                         "a string", "an array",      "an object"};
+  constexpr std::string_view kNames[] = {"null",     "a truth value", "a number",  "a number",
+                                         "a string", "an array",      "an object", "a number"};
   return kNames[static_cast<std::size_t>(kind_)];
 }
 

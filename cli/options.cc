@@ -129,6 +129,14 @@ void OptionTable::choice(std::string& target, Option option, std::vector<std::st
   entries_.back().words = std::move(words);
 }
 
+void OptionTable::offer(std::string_view name, std::vector<std::string> words) {
+  find(name)->words = std::move(words);
+}
+
+void OptionTable::offer(std::string_view name, Names names) {
+  find(name)->names = names;
+}
+
 void OptionTable::repeatable(std::string_view name) {
   find(name)->repeatable = true;
 }
@@ -273,7 +281,7 @@ std::vector<OptionTable::Completion> OptionTable::completions() const {
   std::vector<Completion> all;
   for (const Entry& entry : entries_) {
     all.push_back({entry.option.name, entry.option.letter, entry.flag == nullptr, entry.words,
-                   entry.option.help});
+                   entry.names, entry.option.help});
   }
   return all;
 }

@@ -55,6 +55,11 @@ class OptionTable {
   void choice(std::string& target, Option option, std::vector<std::string> words);
   /// Any other kind.
   void custom(Option option, Setter setter);
+  /// Of what there are names in the cluster.
+  enum class Names { kNone, kQueues, kExchanges };
+  /// What completion offers as the option's value; it takes others too.
+  void offer(std::string_view name, std::vector<std::string> words);
+  void offer(std::string_view name, Names names);
   /// The option may be given more than once.
   void repeatable(std::string_view name);
   /// Another name for it, which help does not show.
@@ -80,6 +85,7 @@ class OptionTable {
     char letter;
     bool takes_value;
     std::vector<std::string> words;
+    Names names;
     std::string help;
   };
   std::vector<Completion> completions() const;
@@ -92,6 +98,7 @@ class OptionTable {
     bool repeatable = false;
     bool given = false;
     std::vector<std::string> words;
+    Names names = Names::kNone;
     std::string alias;
   };
   struct PositionalEntry {

@@ -59,19 +59,6 @@ std::string_view hint_of(client::ErrorCode code) {
   }
 }
 
-void watch(client::ConnectionOptions& options, WaitNotes& notes) {
-  options.on_attempt_failed = [&notes](const std::string& router, const client::Error& why) {
-    notes.on_attempt_failed(router, why.text, steady_clock::now());
-  };
-  options.on_state = [&notes](client::ConnectionState state, const auto&) {
-    if (state == client::ConnectionState::kConnected) notes.on_connected();
-    if (state == client::ConnectionState::kConnecting) notes.on_lost();
-  };
-  options.on_blocked = [&notes](const client::BlockedState& blocked) {
-    notes.on_blocked(blocked, steady_clock::now());
-  };
-}
-
 }  // namespace
 
 void SessionOptions::declare(OptionTable& options, const std::string& limits) {
@@ -100,6 +87,28 @@ int report(Console& console, const std::string& what, const client::Error& error
   return report(console, told);
 }
 
+void watch(client::ConnectionOptions& options, WaitNotes& notes) {
+  options.on_attempt_failed = [&notes](const std::string& router, const client::Error& why) {
+    notes.on_attempt_failed(router, why.text, steady_clock::now());
+  };
+  options.on_state = [&notes](client::ConnectionState state, const auto&) {
+    if (state == client::ConnectionState::kConnected) notes.on_connected();
+    if (state == client::ConnectionState::kConnecting) notes.on_lost();
+  };
+  options.on_blocked = [&notes](const client::BlockedState& blocked) {
+    notes.on_blocked(blocked, steady_clock::now());
+  };
+}
+
+std::string connecting_to(const Endpoint& endpoint) {
+  return "connect to " + joined(endpoint.routers) + " (from " + endpoint.source + ")";
+}
+
+client::Error without_repetition(client::Error error, WaitNotes& notes) {
+  if (std::string why = notes.why_none_answers(); !why.empty()) error.text = std::move(why);
+  return error;
+}
+
 std::optional<client::Connection> open_session(Console& console, const SessionOptions& options,
                                                int& exit_code, client::ConnectionOptions base,
                                                WaitNotes& notes) {
@@ -118,17 +127,16 @@ std::optional<client::Connection> open_session(Console& console, const SessionOp
   watch(base, notes);
   client::Result<client::Connection> connection = client::Connection::open(std::move(base));
   if (connection) return std::move(connection).value();
-  if (connection.error().code == client::ErrorCode::kNotFound) {
+  const client::Error error = without_repetition(connection.error(), notes);
+  if (error.code == client::ErrorCode::kNotFound) {
     console.note("segue: cannot use the cluster at " + joined(endpoint->routers) + ": " +
-                 printable(connection.error().text));
+                 printable(error.text));
     console.note(options.vhost ? "  leave --vhost out"
                                : "  take \"vhost\" out of the configuration file");
     exit_code = kExitRefused;
     return std::nullopt;
   }
-  exit_code = report(console,
-                     "connect to " + joined(endpoint->routers) + " (from " + endpoint->source + ")",
-                     connection.error());
+  exit_code = report(console, connecting_to(*endpoint), error);
   return std::nullopt;
 }
 

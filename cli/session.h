@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/endpoint.h"
 #include "cli/wait_notes.h"
 #include "segue/client.h"
 
@@ -28,6 +29,14 @@ struct SessionOptions {
 std::optional<client::Connection> open_session(Console& console, const SessionOptions& options,
                                                int& exit_code, client::ConnectionOptions base,
                                                WaitNotes& notes);
+
+/// Lets the connection tell `notes`, which outlive it, what it waits for.
+void watch(client::ConnectionOptions& options, WaitNotes& notes);
+/// "connect to ENDPOINTS (from --router)", for report().
+std::string connecting_to(const Endpoint& endpoint);
+/// The error of a connection that was not made, with the reason that `notes` know in place of the
+/// library's list, which names the routers again.
+client::Error without_repetition(client::Error error, WaitNotes& notes);
 
 /// Tells the error in a sentence with a hint: the exit code that goes with it.
 int report(Console& console, const client::Error& error);

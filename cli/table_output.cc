@@ -132,6 +132,27 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string name_line(std::string_view name) {
+  std::string out;
+  while (!name.empty()) {
+    const Utf8Character character = next_utf8(name);
+    const std::string_view bytes = name.substr(0, character.size);
+    name.remove_prefix(character.size);
+    if (bytes == "\\") {
+      out += "\\\\";
+    } else if (character.valid && is_printable(character.code_point)) {
+      out += bytes;
+    } else {
+      for (const char byte : bytes) {
+        char escape[8];
+        std::snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned char>(byte));
+        out += escape;
+      }
+    }
+  }
+  return out;
+}
+
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;
   while (!text.empty()) {

@@ -43,6 +43,9 @@ std::string human_bytes(std::uint64_t bytes);
 std::string human_duration(std::uint64_t milliseconds);
 /// `text` with control characters and broken UTF-8 as \xNN or \u{N}.
 std::string printable(std::string_view text);
+/// `name` for scripts, which tell any two names apart: as it is, but a backslash as two, and each
+/// byte of a character that does not show as \xNN. The shell's `printf %b` undoes it.
+std::string name_line(std::string_view name);
 /// Columns that `text` takes on a terminal: its characters.
 std::size_t display_width(std::string_view text);
 

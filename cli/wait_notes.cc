@@ -1,5 +1,6 @@
 #include "cli/wait_notes.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "cli/table_output.h"
@@ -34,7 +35,7 @@ void WaitNotes::take(Wait& wait, TimePoint now, std::vector<std::string>& lines)
 void WaitNotes::on_attempt_failed(const std::string& router, const std::string& why,
                                   TimePoint now) {
   const std::lock_guard lock(mutex_);
-  failed_.insert(router);
+  failed_[router] = why;
   if (failed_.size() < routers_.size()) return;
   std::string all;
   for (const std::string& one : routers_) all += (all.empty() ? "" : ", ") + one;
@@ -44,6 +45,19 @@ void WaitNotes::on_attempt_failed(const std::string& router, const std::string& 
           "no router answers at " + printable(all) + " (" + printable(why) + "), trying again",
           now);
   }
+}
+
+std::string WaitNotes::why_none_answers() {
+  const std::lock_guard lock(mutex_);
+  if (failed_.empty()) return {};
+  const std::string& first = failed_.begin()->second;
+  const auto other = [&](const auto& failure) { return failure.second != first; };
+  if (std::none_of(failed_.begin(), failed_.end(), other)) return first;
+  std::string text;
+  for (const auto& [router, why] : failed_) {
+    text += (text.empty() ? "" : "; ") + router + ": " + why;
+  }
+  return text;
 }
 
 void WaitNotes::on_connected() {

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +32,8 @@ class WaitNotes {
   /// Of the queue; known only while its shard's node answers the router.
   void on_queue(const client::QueueDescription& queue, TimePoint now);
 
+  /// Why no router answers: of the last attempt at each. Empty: none has failed.
+  std::string why_none_answers();
   /// The lines that are due, in order, each once.
   std::vector<std::string> take(TimePoint now);
 
@@ -50,7 +52,7 @@ class WaitNotes {
   std::vector<std::string> routers_;
   std::string queue_;
   std::mutex mutex_;
-  std::set<std::string> failed_;  // since a router answered last
+  std::map<std::string, std::string> failed_;  // why, since a router answered last
   Wait router_;
   Wait blocked_;
   Wait away_;

@@ -1,4 +1,5 @@
 #include "cli/commands/commands.h"
+#include "cli/durability_option.h"
 #include "cli/endpoint.h"
 #include "cli/exit_codes.h"
 #include "cli/load_generator.h"
@@ -51,15 +52,13 @@ class BenchCommand final : public Command {
         load_.duration,
         {"seconds", 0, "TIME", "how long to publish, e.g. 30s, 2m, or a number of seconds (10s)"});
     options.number(load_.count, {"count", 'n', "N", "publish N messages instead"}, 1, UINT64_MAX);
-    options.custom({"durability", 0, "sync|MS",
-                    "of the queues: sync, or milliseconds between syncs (the cluster's)"},
+    options.custom({"durability", 0, kDurabilityValue,
+                    "of the queues: sync, or MS (1 to 60000) milliseconds between syncs (the "
+                    "cluster's)"},
                    [this](std::string_view value) {
-                     if (value != "sync") {
-                       const auto number = parse_number(value, 1, 60'000);
-                       if (!number) return number.status();
-                     }
-                     load_.durability = std::string(value);
-                     return Status::ok();
+                     const Result<client::Value> parsed = parse_durability(value);
+                     if (parsed) load_.durability = std::string(value);
+                     return parsed.status();
                    });
     options.flag(load_.transient, {"transient", 0, "", "queues in memory"});
     options.flag(load_.drain, {"drain", 0, "", "start to consume when all is published"});
@@ -85,11 +84,17 @@ class BenchCommand final : public Command {
     load_.connection.vhost = session_.vhost.value_or(endpoint->vhost);
     load_.connection.client_name = "segue bench";
     load_.connection.connect_timeout = session_.timeout;
+    WaitNotes notes;
+    watch(load_.connection, notes);
     const auto report = run_load(load_, [&](const std::string& progress) {
       console.progress(progress);
       return console.stop_requested();
     });
     console.end_progress();
+    if (!report && report.error().code == client::ErrorCode::kDisconnected) {
+      return cli::report(console, connecting_to(*endpoint),
+                         without_repetition(report.error(), notes));
+    }
     if (!report) return cli::report(console, "run the load", report.error());
     console.write(json_ ? load_report_json(load_, *report) : load_report_text(load_, *report));
     if (console.stop_requested()) return kExitInterrupted;

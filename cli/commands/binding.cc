@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "cli/commands/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/field_values.h"
@@ -51,10 +53,22 @@ class BindingCreate final : public BindingChange {
 
 class BindingDelete final : public BindingChange {
   int run_with(Console& console, client::Connection& connection) override {
+    const bool present = is_there(connection);
     const auto status = connection.admin().unbind(binding_);
     if (!status) return report(console, "unbind " + name(), status.error());
-    console.write("unbound " + printable(name()) + "\n");
+    console.write(present ? "unbound " + printable(name()) + "\n"
+                          : "binding " + printable(name()) + " is not there\n");
     return kExitOk;
+  }
+
+  // Taken for there when that cannot be known.
+  bool is_there(client::Connection& connection) const {
+    const auto bindings = connection.admin().list_all_bindings(binding_.exchange, binding_.queue);
+    if (!bindings) return true;
+    return std::any_of(bindings->begin(), bindings->end(), [&](const auto& binding) {
+      return binding.exchange == binding_.exchange && binding.queue == binding_.queue &&
+             binding.routing_key == binding_.routing_key && binding.arguments == binding_.arguments;
+    });
   }
 };
 
@@ -63,6 +77,8 @@ class BindingList final : public SessionCommand {
   void declare_own(OptionTable& options) override {
     options.text(exchange_, {"exchange", 'e', "NAME", "only of this exchange"});
     options.text(queue_, {"queue", 'q', "NAME", "only of this queue"});
+    options.offer("exchange", OptionTable::Names::kExchanges);
+    options.offer("queue", OptionTable::Names::kQueues);
     options.flag(json_, {"json", 0, "", "print a JSON array"});
   }
 
@@ -113,6 +129,7 @@ CommandEntry binding_list_command() {
 
 CommandEntry binding_delete_command() {
   return {"binding delete", "take a binding away",
+          "A binding that is not there is told and is no failure.\n\n"
           "Example:\n  segue binding delete amq.topic orders --key 'order.*.created'\n",
           [] { return std::make_unique<BindingDelete>(); }};
 }

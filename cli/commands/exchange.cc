@@ -15,6 +15,7 @@ class ExchangeDeclare final : public SessionCommand {
     options.positional(name_, {"NAME", "the exchange's name"});
     // Not a choice(): the cluster knows which types there are.
     options.text(settings_.type, {"type", 't', "TYPE", "direct, fanout or topic (direct)"});
+    options.offer("type", {"direct", "fanout", "topic"});
     options.flag(transient_, {"transient", 0, "", "not durable"});
     options.flag(settings_.auto_delete,
                  {"auto-delete", 0, "", "delete it when its last binding goes"});
@@ -46,12 +47,25 @@ class ExchangeDeclare final : public SessionCommand {
 class ExchangeList final : public SessionCommand {
  protected:
   void declare_own(OptionTable& options) override {
+    options.flag(names_, {"names", 0, "",
+                          "names only, one on a line as `segue queue list --names` has them; not "
+                          "the default exchange's, which is empty"});
     options.flag(json_, {"json", 0, "", "print a JSON array"});
+  }
+  Status check(const OptionTable& options) override {
+    if (!options.given("names") || !options.given("json")) return Status::ok();
+    return Status(Code::kInvalidConfig, "--names and --json exclude each other");
   }
 
   int run_with(Console& console, client::Connection& connection) override {
     const auto exchanges = connection.admin().list_all_exchanges();
     if (!exchanges) return report(console, "list the exchanges", exchanges.error());
+    if (names_) {
+      for (const client::ExchangeDescription& exchange : *exchanges) {
+        if (!exchange.name.empty()) console.write(name_line(exchange.name) + "\n");
+      }
+      return kExitOk;
+    }
     if (json_) {
       JsonWriter json;
       json.begin_array();
@@ -77,6 +91,7 @@ class ExchangeList final : public SessionCommand {
   }
 
  private:
+  bool names_ = false;
   bool json_ = false;
 };
 

@@ -69,7 +69,9 @@ class PublishCommand final : public SessionCommand {
   void declare_own(OptionTable& options) override {
     options.positional(file_, {"FILE", "what to publish; - or none: the standard input", false});
     options.text(queue_, {"queue", 'q', "NAME", "straight to this queue, without bindings"});
+    options.offer("queue", OptionTable::Names::kQueues);
     options.text(header_.exchange, {"exchange", 'e', "NAME", "to this exchange (the default one)"});
+    options.offer("exchange", OptionTable::Names::kExchanges);
     options.text(header_.routing_key, {"routing-key", 'k', "KEY", "with this key (empty)"});
     options.text(body_, {"body", 'b', "TEXT", "publish this text"});
     options.flag(lines_, {"lines", 'l', "", "a message for each line"});
@@ -90,6 +92,7 @@ class PublishCommand final : public SessionCommand {
     options.text(header_.properties.correlation_id, {"correlation-id", 0, "ID", "for replies"});
     options.text(header_.properties.reply_to,
                  {"reply-to", 0, "QUEUE", "the queue that replies go to"});
+    options.offer("reply-to", OptionTable::Names::kQueues);
     options.number(window_, {"window", 'w', "N", "unconfirmed messages at most (10000)"}, 1,
                    1'000'000);
   }

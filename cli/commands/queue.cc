@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "cli/commands/commands.h"
+#include "cli/durability_option.h"
 #include "cli/exit_codes.h"
 #include "cli/field_values.h"
 #include "cli/json_output.h"
@@ -58,22 +59,13 @@ class QueueDeclare final : public SessionCommand {
                               "for this session only, so deleted when this command ends: of use "
                               "for trying out"});
     options.flag(auto_delete_, {"auto-delete", 0, "", "delete it when its last consumer goes"});
-    options.custom({"durability", 0, "sync|MS",
-                    "confirm after the sync, or after the write with a sync each MS milliseconds "
-                    "(the cluster's)"},
+    options.custom({"durability", 0, kDurabilityValue,
+                    "confirm after the sync, or after the write with a sync each MS (1 to 60000) "
+                    "milliseconds (the cluster's)"},
                    [this](std::string_view value) {
-                     if (value == "sync") {
-                       settings_.arguments["x-durability"] = "sync";
-                       return Status::ok();
-                     }
-                     const Result<std::uint64_t> number = parse_number(value, 1, 3'600'000);
-                     if (!number) {
-                       return Status(Code::kInvalidConfig,
-                                     "expected sync, or milliseconds from 1 to 3600000, got '" +
-                                         std::string(value) + "'");
-                     }
-                     settings_.arguments["x-durability"] = *number;
-                     return Status::ok();
+                     Result<client::Value> parsed = parse_durability(value);
+                     if (parsed) settings_.arguments["x-durability"] = std::move(*parsed);
+                     return parsed.status();
                    });
     options.custom(
         {"argument", 'a', "NAME=VALUE",
@@ -118,7 +110,7 @@ class QueueList final : public SessionCommand {
  protected:
   void declare_own(OptionTable& options) override {
     options.positional(prefix_, {"PREFIX", "only queues whose names begin so", false});
-    options.flag(names_, {"names", 0, "", "names only, one on a line; asks no node"});
+    options.flag(names_, {"names", 0, "", "names only, one on a line (see below); asks no node"});
     options.flag(json_, {"json", 0, "", "print a JSON array"});
   }
 
@@ -159,7 +151,7 @@ class QueueList final : public SessionCommand {
     }
     if (names_) {
       for (const client::QueueDescription& queue : queues) {
-        console.write(printable(queue.name) + "\n");
+        console.write(name_line(queue.name) + "\n");
       }
       return;
     }
@@ -296,6 +288,9 @@ CommandEntry queue_declare_command() {
 CommandEntry queue_list_command() {
   return {"queue list", "list the queues with their counts",
           "Counts of queues whose node is down are not known and shown as ?.\n\n"
+          "--names prints names as they are, but for characters that do not show, such as a\n"
+          "newline: each of their bytes is \\x and two hexadecimal digits, and \\\\ a backslash.\n"
+          "A script's `printf %b` makes the name of it.\n\n"
           "Examples:\n  segue queue list\n  segue queue list bench- --names\n"
           "  segue queue list --json | jq 'map(.ready) | add'\n",
           [] { return std::make_unique<QueueList>(); }};

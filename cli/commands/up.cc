@@ -207,6 +207,7 @@ class UpCommand final : public Command {
       if (!connection) connection = connect(config);
       if (connection && ready(*connection)) {
         console.end_progress();
+        tell_idle_nodes(console, *connection);
         return kExitOk;
       }
       if (console.wait_readable(-1, 50) || console.stop_requested()) return kExitInterrupted;
@@ -236,6 +237,20 @@ class UpCommand final : public Command {
     const std::string tail = cluster.log_tail(event.id, 10);
     if (!tail.empty()) console.note("its last words:\n" + tail);
     return kExitRefused;
+  }
+
+  // Nodes that hold no shard have nothing to do, which one does not see from outside.
+  static void tell_idle_nodes(Console& console, client::Connection& connection) {
+    const auto status = connection.admin().cluster_status();
+    if (!status) return;
+    const std::vector<std::string> idle = nodes_without_shards(*status);
+    if (idle.empty()) return;
+    std::string names;
+    for (const std::string& id : idle) names += (names.empty() ? "" : ", ") + id;
+    console.note("segue: note: " + names + (idle.size() == 1 ? " holds" : " hold") +
+                 " no shards and will store nothing: shards are given to nodes when a cluster's "
+                 "data is made, and stay there; a new data directory spreads them over all " +
+                 std::to_string(status->nodes.size()));
   }
 
   void greet(Console& console, const ClusterConfig& config, const LocalCluster& cluster) const {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/durability_option.h"
+
 namespace segue::cli {
 namespace {
 
@@ -162,6 +164,17 @@ TEST(OptionTable, ShowsHelpWithEverything) {
   EXPECT_NE(help.find("      --kind KIND"), std::string::npos);
   EXPECT_NE(help.find("how many"), std::string::npos);
   EXPECT_EQ(help.find("routing-key"), std::string::npos);
+}
+
+TEST(DurabilityOption, TakesWhatTheClusterTakes) {
+  EXPECT_EQ(*parse_durability("sync"), client::Value("sync"));
+  EXPECT_EQ(*parse_durability("60000"), client::Value(60'000));
+  for (const char* text : {"", "0", "60001", "5s", "Sync"}) {
+    const auto refused = parse_durability(text);
+    ASSERT_FALSE(refused.is_ok()) << text;
+    EXPECT_EQ(refused.status().message(),
+              "expected sync, or milliseconds from 1 to 60000, got '" + std::string(text) + "'");
+  }
 }
 
 }  // namespace

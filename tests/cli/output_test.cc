@@ -123,11 +123,18 @@ TEST(JsonInput, RefusesBottomlessNesting) {
   EXPECT_NE(value.status().message().find("64 levels"), std::string::npos);
 }
 
-TEST(JsonInput, MakesDoublesOfNumbersThatDoNotFit) {
+TEST(JsonInput, KeepsTheDigitsOfNumbersThatDoNotFit) {
   const Result<JsonValue> value = parse_json("18446744073709551615");
   ASSERT_TRUE(value.is_ok());
   EXPECT_EQ(value->whole(), nullptr);
   EXPECT_EQ(value->number(0), 18446744073709551615.0);
+  ASSERT_NE(value->huge_digits(), nullptr);
+  EXPECT_EQ(*value->huge_digits(), "18446744073709551615");
+  const Result<JsonValue> longer = parse_json("-123456789012345678901234567890");
+  ASSERT_TRUE(longer.is_ok());
+  ASSERT_NE(longer->huge_digits(), nullptr);
+  EXPECT_EQ(*longer->huge_digits(), "-123456789012345678901234567890");
+  EXPECT_EQ(parse_json("1e30")->huge_digits(), nullptr);
 }
 
 TEST(Base64, EncodesAndDecodes) {
@@ -146,6 +153,14 @@ TEST(Base64, RefusesWhatIsNone) {
   for (const char* text : {"Z", "Zg", "Zg=", "Zh==", "Z===", "====", "Zm9v!mFy", "Zg==Zg=="}) {
     EXPECT_FALSE(base64_decode(text).has_value()) << text;
   }
+}
+
+TEST(TableOutput, WritesNamesSoThatNoTwoAreAlike) {
+  EXPECT_EQ(name_line("plain name, ü"), "plain name, ü");
+  EXPECT_EQ(name_line("a\nb"), "a\\x0ab");
+  EXPECT_EQ(name_line("a\\x0ab"), "a\\\\x0ab");
+  EXPECT_EQ(name_line("\u0085"), "\\xc2\\x85");
+  EXPECT_EQ(name_line(std::string(1, '\0')), "\\x00");
 }
 
 }  // namespace

@@ -72,5 +72,18 @@ TEST_F(WaitNotesTest, SaysThatTheQueuesNodeIsAwayAndBack) {
   EXPECT_EQ(after(milliseconds(0)), Lines{"segue: going on: node n2 is back"});
 }
 
+TEST_F(WaitNotesTest, KnowsWhyNoRouterAnswers) {
+  EXPECT_EQ(notes_.why_none_answers(), "");
+  notes_.on_attempt_failed("tcp://a:1", "silent", now_);
+  notes_.on_attempt_failed("tcp://a:1", "refused", now_);
+  EXPECT_EQ(notes_.why_none_answers(), "refused");
+  notes_.on_attempt_failed("tcp://b:1", "refused", now_);
+  EXPECT_EQ(notes_.why_none_answers(), "refused");
+  notes_.on_attempt_failed("tcp://b:1", "silent", now_);
+  EXPECT_EQ(notes_.why_none_answers(), "tcp://a:1: refused; tcp://b:1: silent");
+  notes_.on_connected();
+  EXPECT_EQ(notes_.why_none_answers(), "");
+}
+
 }  // namespace
 }  // namespace segue::cli

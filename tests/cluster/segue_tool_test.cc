@@ -37,6 +37,19 @@ class SegueTool : public testing::Test {
     const auto code = process.wait();
     return {code, process.stdout_text(), process.stderr_text()};
   }
+  /// What bash makes of the first completion of these words: how many words, and the first.
+  std::string complete(const std::string& line) {
+    const std::string script = directory_.write("complete", run({"completion", "bash"}).out);
+    Process bash("/bin/bash",
+                 {"-c",
+                  "source \"$0\"; COMP_WORDS=(segue " + line +
+                      "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _segue; eval "
+                      "\"set -- ${COMPREPLY[0]}\"; printf '%s|%s' $# \"$1\"",
+                  script},
+                 {"SEGUE_ROUTER=" + router(), "PATH=" SEGUE_BIN_DIR ":/usr/bin:/bin"});
+    EXPECT_EQ(bash.wait(), 0) << bash.stderr_text();
+    return bash.stdout_text();
+  }
   std::string router() const { return "ipc://" + directory_.path() + "/r1"; }
 
   const TempDir directory_;
@@ -174,17 +187,77 @@ TEST_F(SegueTool, SaysWhatItWaitsForAndWhenItGoesOn) {
 
 TEST_F(SegueTool, CompletesQueueNamesQuotedAndExpandsNone) {
   const std::string trap = directory_.path() + "/trap";
-  ASSERT_EQ(run({"queue", "declare", "it's $(touch " + trap + ")"}).code, 0);
-  const std::string script = directory_.write("complete", run({"completion", "bash"}).out);
-  Process bash("/bin/bash",
-               {"-c",
-                "source \"$0\"; COMP_WORDS=(segue queue purge it); COMP_CWORD=3; _segue; eval "
-                "\"set -- ${COMPREPLY[0]}\"; printf '%s|%s' $# \"$1\"",
-                script},
-               {"SEGUE_ROUTER=" + router(), "PATH=" SEGUE_BIN_DIR ":/usr/bin:/bin"});
-  EXPECT_EQ(bash.wait(), 0) << bash.stderr_text();
-  EXPECT_EQ(bash.stdout_text(), "1|it's $(touch " + trap + ")");
+  const std::string name = "it's $(touch " + trap + ") \\x41\n";
+  ASSERT_EQ(run({"queue", "declare", name}).code, 0);
+  for (const char* line : {"queue purge it", "purge it", "publish --body x --queue it"}) {
+    EXPECT_EQ(complete(line), "1|" + name) << line;
+  }
   EXPECT_FALSE(std::filesystem::exists(trap));
+}
+
+TEST_F(SegueTool, CompletesExchangesAndTheirTypes) {
+  EXPECT_EQ(complete("publish --exchange amq.to"), "1|amq.topic");
+  EXPECT_EQ(complete("publish -e amq.to"), "1|amq.topic");
+  EXPECT_EQ(complete("binding list --exchange amq.to"), "1|amq.topic");
+  EXPECT_EQ(complete("exchange declare x --type fa"), "1|fanout");
+  EXPECT_EQ(complete("exchange declare x -t to"), "1|topic");
+}
+
+TEST_F(SegueTool, ListsNamesSoThatAScriptCanTellThemApart) {
+  const Words names = {"a", "b\nc", "b\\x0ac", "d e"};
+  for (const std::string& name : names) ASSERT_EQ(run({"queue", "declare", name}).code, 0);
+  EXPECT_EQ(run({"queue", "list", "--names"}).out, "a\nb\\x0ac\nb\\\\x0ac\nd e\n");
+  EXPECT_NE(run({"exchange", "list", "--names"}).out.find("amq.topic\n"), std::string::npos);
+}
+
+TEST_F(SegueTool, TellsThatABindingIsNotThere) {
+  ASSERT_EQ(run({"queue", "declare", "q"}).code, 0);
+  ASSERT_EQ(run({"binding", "create", "amq.topic", "q", "--key", "a"}).code, 0);
+  const Ran other = run({"binding", "delete", "amq.topic", "q", "--key", "b"});
+  EXPECT_EQ(other.code, 0);
+  EXPECT_EQ(other.out, "binding 'amq.topic' to 'q' with key 'b' is not there\n");
+  EXPECT_EQ(run({"binding", "delete", "amq.topic", "q", "--key", "a"}).out,
+            "unbound 'amq.topic' to 'q' with key 'a'\n");
+  EXPECT_EQ(run({"binding", "delete", "amq.topic", "q", "--key", "a"}).out,
+            "binding 'amq.topic' to 'q' with key 'a' is not there\n");
+}
+
+TEST_F(SegueTool, RefusesWholeNumbersThatDoNotFitInNdjson) {
+  ASSERT_EQ(run({"queue", "declare", "q"}).code, 0);
+  const std::string good = "{\"body\": \"x\", \"properties\": {\"headers\": {\"n\": 1e30}}}\n";
+  const std::string bad =
+      "{\"body\": \"x\", \"properties\": {\"headers\": {\"n\": 9223372036854775808}}}\n";
+  const Ran wrong = run({"publish", "--queue", "q", "--ndjson"}, good + bad);
+  EXPECT_EQ(wrong.code, 64);
+  EXPECT_NE(wrong.err.find("segue: line 2: \"headers\": \"n\": the whole number "
+                           "9223372036854775808 does not fit"),
+            std::string::npos)
+      << wrong.err;
+}
+
+TEST_F(SegueTool, NamesTheReasonOnceWhenNoRouterAnswers) {
+  for (const Words& command : {Words{"queue", "list"}, Words{"bench", "--count", "1"}}) {
+    Words words = command;
+    for (const char* word : {"--router", "ipc:///no/such", "--timeout", "300ms"}) {
+      words.emplace_back(word);
+    }
+    const Ran lost = run(words);
+    EXPECT_EQ(lost.code, 69);
+    EXPECT_EQ(lost.err.substr(0, lost.err.find('\n')),
+              "segue: cannot connect to ipc:///no/such (from --router): nothing listens there "
+              "(DISCONNECTED)");
+  }
+}
+
+TEST_F(SegueTool, UpTellsWhichNodesHoldNoShards) {
+  EXPECT_EQ(up_.stderr_text().find("no shards"), std::string::npos) << up_.stderr_text();
+  EXPECT_EQ(up_.terminate(), 0);
+  Process again("segue", {"up", "--nodes", "3", "--data-dir", directory_.path() + "/data",
+                          "--endpoint", router()});
+  EXPECT_TRUE(again.wait_for_stdout("READY")) << again.stderr_text();
+  EXPECT_NE(again.stderr_text().find("note: n2, n3 hold no shards and will store nothing"),
+            std::string::npos)
+      << again.stderr_text();
 }
 
 TEST_F(SegueTool, HintsAtTheVhostWhenThatIsWrong) {
