@@ -38,6 +38,11 @@ class NoDisk final : public storage::DiskDataCenter {
   void release_log(ShardId, LogIndex) override {}
   std::vector<ShardId> pinning_log() const override { return {}; }
   std::vector<ShardId> take_wanted_checkpoints() override { return {}; }
+  std::vector<storage::StoredSegment> segments(QueueId, Sequence, std::size_t) const override {
+    return {};
+  }
+  Status collect(storage::GcCommand, std::optional<QueueId>) override { return {}; }
+  storage::QueueGc collecting(QueueId) const override { return {}; }
   void run_in_background(std::function<void()> work, std::function<void()> done) override {
     work();
     done();

@@ -309,6 +309,62 @@ Result<std::vector<BindingDescription>> Admin::list_all_bindings(const std::stri
   }
 }
 
+// ---- files and garbage
+
+std::future<Result<Admin::SegmentPage>> Admin::list_segments_async(
+    const ListSegmentsOptions& options) {
+  v1::Request request;
+  v1::ListSegments* list = request.mutable_list_segments();
+  list->set_queue(options.queue);
+  list->set_after(options.after);
+  list->set_limit(options.limit);
+  return ask<SegmentPage>(core_, std::move(request), true, [](const v1::Reply& reply) {
+    return SegmentPage{from_wire(reply.list_segments_ok()), reply.list_segments_ok().more()};
+  });
+}
+
+Result<Admin::SegmentPage> Admin::list_segments(const ListSegmentsOptions& options) {
+  return wait<SegmentPage>(core_, [&] { return list_segments_async(options); });
+}
+
+Result<QueueSegments> Admin::list_all_segments(const std::string& queue) {
+  QueueSegments all;
+  ListSegmentsOptions options;
+  options.queue = queue;
+  while (true) {
+    Result<SegmentPage> page = list_segments(options);
+    if (!page) return page.error();
+    std::vector<SegmentDescription> before = std::move(all.segments);
+    all = std::move(page->files);
+    all.segments.insert(all.segments.begin(), std::make_move_iterator(before.begin()),
+                        std::make_move_iterator(before.end()));
+    if (!page->more || all.segments.empty()) return all;
+    options.after = all.segments.back().first;
+  }
+}
+
+std::future<Result<std::vector<GarbageDescription>>> Admin::collect_garbage_async(
+    GarbageAction action, const std::string& queue) {
+  v1::Request request;
+  v1::CollectGarbage* collect = request.mutable_collect_garbage();
+  collect->set_action(to_wire(action));
+  collect->set_queue(queue);
+  return ask<std::vector<GarbageDescription>>(
+      core_, std::move(request), true, [](const v1::Reply& reply) {
+        std::vector<GarbageDescription> nodes;
+        for (const auto& node : reply.collect_garbage_ok().nodes()) {
+          nodes.push_back(from_wire(node));
+        }
+        return nodes;
+      });
+}
+
+Result<std::vector<GarbageDescription>> Admin::collect_garbage(GarbageAction action,
+                                                               const std::string& queue) {
+  return wait<std::vector<GarbageDescription>>(
+      core_, [&] { return collect_garbage_async(action, queue); });
+}
+
 std::future<Result<ClusterDescription>> Admin::cluster_status_async() {
   v1::Request request;
   request.mutable_cluster_status();

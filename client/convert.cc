@@ -275,6 +275,73 @@ ClusterDescription from_wire(const v1::ClusterStatusOk& wire) {
   return cluster;
 }
 
+namespace {
+
+std::string state_name(v1::SegmentDescription::State state) {
+  switch (state) {
+    case v1::SegmentDescription::STATE_ACTIVE:
+      return "active";
+    case v1::SegmentDescription::STATE_FULL:
+      return "full";
+    case v1::SegmentDescription::STATE_SEALED:
+      return "sealed";
+    case v1::SegmentDescription::STATE_COMPACTING:
+      return "compacting";
+    case v1::SegmentDescription::STATE_MERGING:
+      return "merging";
+    default:
+      return "unknown";
+  }
+}
+
+}  // namespace
+
+QueueSegments from_wire(const v1::ListSegmentsOk& wire) {
+  QueueSegments files;
+  files.node = wire.node();
+  files.paused = wire.paused();
+  files.running = wire.running();
+  for (const auto& segment : wire.segments()) {
+    files.segments.push_back({state_name(segment.state()), segment.first(), segment.last(),
+                              segment.generation(), segment.bytes(), segment.valid_bytes(),
+                              segment.messages(), segment.valid()});
+  }
+  return files;
+}
+
+GarbageDescription from_wire(const v1::GarbageDescription& wire) {
+  GarbageDescription garbage;
+  garbage.node = wire.node();
+  if (wire.has_error()) garbage.error = from_wire(wire.error());
+  garbage.paused = wire.paused();
+  garbage.running = wire.running();
+  garbage.debt_bytes = wire.debt_bytes();
+  garbage.waiting_queues = wire.waiting_queues();
+  garbage.copies = wire.copies();
+  garbage.failed_copies = wire.failed_copies();
+  garbage.copied_bytes = wire.copied_bytes();
+  garbage.reclaimed_bytes = wire.reclaimed_bytes();
+  garbage.dropped_bytes = wire.dropped_bytes();
+  garbage.bytes_per_second = wire.bytes_per_second();
+  garbage.last_pause = std::chrono::microseconds(wire.last_pause_us());
+  garbage.longest_pause = std::chrono::microseconds(wire.longest_pause_us());
+  return garbage;
+}
+
+v1::CollectGarbage::Action to_wire(GarbageAction action) {
+  switch (action) {
+    case GarbageAction::kStatus:
+      return v1::CollectGarbage::ACTION_STATUS;
+    case GarbageAction::kRun:
+      return v1::CollectGarbage::ACTION_RUN;
+    case GarbageAction::kPause:
+      return v1::CollectGarbage::ACTION_PAUSE;
+    case GarbageAction::kResume:
+      return v1::CollectGarbage::ACTION_RESUME;
+  }
+  return v1::CollectGarbage::ACTION_STATUS;
+}
+
 Status check_text(const google::protobuf::Message& message) {
   using google::protobuf::FieldDescriptor;
   const auto* reflection = message.GetReflection();

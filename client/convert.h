@@ -5,6 +5,7 @@
 
 #include "common/status.h"
 #include "segue/cluster.h"
+#include "segue/garbage.h"
 #include "segue/message.h"
 #include "segue/publisher.h"
 #include "segue/result.h"
@@ -30,6 +31,10 @@ QueueDescription from_wire(const v1::QueueDescription& wire);
 ExchangeDescription from_wire(const v1::ExchangeDescription& wire);
 BindingDescription from_wire(const v1::BindingDescription& wire);
 ClusterDescription from_wire(const v1::ClusterStatusOk& wire);
+/// Without the other pages.
+QueueSegments from_wire(const v1::ListSegmentsOk& wire);
+GarbageDescription from_wire(const v1::GarbageDescription& wire);
+v1::CollectGarbage::Action to_wire(GarbageAction action);
 
 /// INVALID_ARGUMENT if a single text field of `message`, or of a message in it, is not UTF-8: the
 /// router could not parse the frame. Tables are left to check_table().

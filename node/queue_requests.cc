@@ -1,16 +1,51 @@
 #include "node/queue_requests.h"
 
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "node/status_error.h"
 
 namespace segue::node {
 
+namespace {
+
+constexpr std::size_t kMostSegments = 1000;
+
+v1::SegmentDescription::State state_of(storage::StoredSegment::State state) {
+  using State = storage::StoredSegment::State;
+  switch (state) {
+    case State::kActive:
+      return v1::SegmentDescription::STATE_ACTIVE;
+    case State::kFull:
+      return v1::SegmentDescription::STATE_FULL;
+    case State::kSealed:
+      return v1::SegmentDescription::STATE_SEALED;
+    case State::kCompacting:
+      return v1::SegmentDescription::STATE_COMPACTING;
+    case State::kMerging:
+      return v1::SegmentDescription::STATE_MERGING;
+  }
+  return v1::SegmentDescription::STATE_UNSPECIFIED;
+}
+
+std::uint64_t microseconds(Duration duration) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(duration).count());
+}
+
+}  // namespace
+
 void QueueRequests::on_request(PeerId peer, const v1::QueueRequest& request) {
   HostedQueue* hosted = queues_.find(QueueId{request.queue_id()});
   v1::QueueReply reply;
   reply.set_request_id(request.request_id());
+  if (request.queue_id() == 0 && request.has_collect_garbage()) {
+    collect_garbage(request.collect_garbage(), std::nullopt, "", reply);
+    return output_.queue_reply(peer, std::move(reply), {});
+  }
   if (hosted == nullptr || !hosted->queue.defined()) {
     const std::string id = std::to_string(request.queue_id());
     *reply.mutable_error() = status_error(
@@ -27,6 +62,13 @@ void QueueRequests::on_request(PeerId peer, const v1::QueueRequest& request) {
       break;
     case v1::QueueRequest::kCheckDelete:
       check_delete(request.check_delete(), *hosted, reply);
+      break;
+    case v1::QueueRequest::kListSegments:
+      list_segments(hosted->queue.id(), request.list_segments(), reply);
+      break;
+    case v1::QueueRequest::kCollectGarbage:
+      collect_garbage(request.collect_garbage(), hosted->queue.id(), hosted->queue.display_name(),
+                      reply);
       break;
     case v1::QueueRequest::KIND_NOT_SET:
       *reply.mutable_error() = status_error(Code::kNotImplemented, hosted->queue.display_name(),
@@ -70,6 +112,65 @@ void QueueRequests::check_delete(const v1::QueueDelete& conditions, HostedQueue&
             std::to_string(unacked) + " unacked messages; purge it, or delete it without if_empty");
   }
   describe(hosted, *reply.mutable_queue());
+}
+
+void QueueRequests::list_segments(QueueId queue, const v1::ListSegments& wanted,
+                                  v1::QueueReply& reply) const {
+  const std::size_t limit =
+      wanted.limit() == 0 ? kMostSegments : std::min<std::size_t>(wanted.limit(), kMostSegments);
+  auto found = disk_.segments(queue, Sequence{wanted.after()}, limit + 1);
+  v1::ListSegmentsOk& list = *reply.mutable_segments();
+  list.set_more(found.size() > limit);
+  if (list.more()) found.pop_back();
+  for (const storage::StoredSegment& segment : found) {
+    v1::SegmentDescription& description = *list.add_segments();
+    description.set_first(segment.first.value);
+    description.set_last(segment.last.value);
+    description.set_generation(segment.generation);
+    description.set_state(state_of(segment.state));
+    description.set_bytes(segment.bytes);
+    description.set_valid_bytes(segment.valid_bytes);
+    description.set_messages(segment.messages);
+    description.set_valid(segment.valid);
+  }
+  const storage::QueueGc collecting = disk_.collecting(queue);
+  list.set_paused(collecting.paused);
+  list.set_running(collecting.running);
+}
+
+void QueueRequests::collect_garbage(const v1::CollectGarbage& wanted, std::optional<QueueId> queue,
+                                    const std::string& entity, v1::QueueReply& reply) {
+  Status done;
+  switch (wanted.action()) {
+    case v1::CollectGarbage::ACTION_STATUS:
+      break;
+    case v1::CollectGarbage::ACTION_RUN:
+      done = disk_.collect(storage::GcCommand::kRun, queue);
+      break;
+    case v1::CollectGarbage::ACTION_PAUSE:
+      done = disk_.collect(storage::GcCommand::kPause, queue);
+      break;
+    case v1::CollectGarbage::ACTION_RESUME:
+      done = disk_.collect(storage::GcCommand::kResume, queue);
+      break;
+    default:
+      done = Status(Code::kNotImplemented, "an action that this version does not know");
+  }
+  if (!done.is_ok()) *reply.mutable_error() = status_error(done.code(), entity, done.message());
+  const storage::GcStats stats = disk_.stats().gc;
+  v1::GarbageDescription& garbage = *reply.mutable_garbage();
+  garbage.set_paused(stats.paused);
+  garbage.set_running(stats.running);
+  garbage.set_debt_bytes(stats.debt_bytes);
+  garbage.set_waiting_queues(stats.waiting_queues);
+  garbage.set_copies(stats.copies);
+  garbage.set_failed_copies(stats.failed_copies);
+  garbage.set_copied_bytes(stats.copied_bytes);
+  garbage.set_reclaimed_bytes(stats.reclaimed_bytes);
+  garbage.set_dropped_bytes(stats.dropped_bytes);
+  garbage.set_bytes_per_second(stats.bytes_per_second);
+  garbage.set_last_pause_us(microseconds(stats.last_pause));
+  garbage.set_longest_pause_us(microseconds(stats.longest_pause));
 }
 
 void QueueRequests::describe(const HostedQueue& hosted, v1::QueueDescription& description) const {

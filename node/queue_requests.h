@@ -1,5 +1,8 @@
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "node/peer_output.h"
 #include "node/queue_gets.h"
 #include "node/queue_table.h"
@@ -9,7 +12,8 @@
 
 namespace segue::node {
 
-/// Requests about one queue: get, purge, status, whether it may be deleted. Reactor's thread.
+/// Requests about one queue: get, purge, status, whether it may be deleted, its files and their
+/// garbage. Reactor's thread.
 class QueueRequests {
  public:
   /// The references outlive this.
@@ -22,6 +26,9 @@ class QueueRequests {
  private:
   void purge(PeerId peer, std::uint64_t request_id, HostedQueue& hosted);
   void check_delete(const v1::QueueDelete& conditions, HostedQueue& hosted, v1::QueueReply& reply);
+  void list_segments(QueueId queue, const v1::ListSegments& wanted, v1::QueueReply& reply) const;
+  void collect_garbage(const v1::CollectGarbage& wanted, std::optional<QueueId> queue,
+                       const std::string& entity, v1::QueueReply& reply);
   void describe(const HostedQueue& hosted, v1::QueueDescription& description) const;
 
   storage::DiskDataCenter& disk_;

@@ -70,6 +70,10 @@ void RequestPath::dispatch(const RequestContext& context, Session& session, v1::
       return lists_.exchanges(context, request.list_exchanges());
     case v1::Request::kListBindings:
       return lists_.bindings(context, request.list_bindings());
+    case v1::Request::kListSegments:
+      return garbage_.segments(context, request.list_segments());
+    case v1::Request::kCollectGarbage:
+      return garbage_.collect(context, request.collect_garbage());
     case v1::Request::kClusterStatus: {
       v1::Reply reply;
       *reply.mutable_cluster_status_ok() = cluster_.report();

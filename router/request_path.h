@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "router/cluster_report.h"
+#include "router/garbage_requests.h"
 #include "router/list_requests.h"
 #include "router/queue_requests.h"
 #include "router/session_table.h"
@@ -16,12 +17,14 @@ namespace segue::router {
 class RequestPath {
  public:
   RequestPath(std::uint32_t max_in_flight, SessionTable& sessions, TopologyRequests& topology,
-              QueueRequestsPath& queues, ListRequests& lists, const ClusterReport& cluster)
+              QueueRequestsPath& queues, ListRequests& lists, GarbageRequests& garbage,
+              const ClusterReport& cluster)
       : max_in_flight_(max_in_flight),
         sessions_(sessions),
         topology_(topology),
         queues_(queues),
         lists_(lists),
+        garbage_(garbage),
         cluster_(cluster) {}
 
   /// The request may be taken apart.
@@ -41,6 +44,7 @@ class RequestPath {
   TopologyRequests& topology_;
   QueueRequestsPath& queues_;
   ListRequests& lists_;
+  GarbageRequests& garbage_;
   const ClusterReport& cluster_;
   std::unordered_map<SessionId, std::uint32_t> in_flight_;
 };

@@ -72,9 +72,11 @@ struct Router::Parts final : CatalogView::Observer {
         topology(catalog, lookup, catalog_requests, node_requests, config.timeouts.request, turn),
         queues(lookup, node_requests, delivery),
         lists(lookup, node_requests),
+        garbage(lookup, nodes, node_requests),
         report(self_of(config, router_id, start.now), catalog, nodes, publish.shards(), sessions,
                turn),
-        requests(config.limits.max_requests_in_flight, sessions, topology, queues, lists, report),
+        requests(config.limits.max_requests_in_flight, sessions, topology, queues, lists, garbage,
+                 report),
         exclusive(lookup, catalog_requests, sessions, turn, log),
         server(client_options(config, router_id), {publish, delivery, requests, exclusive}, catalog,
                sessions, clients, turn, log) {
@@ -108,6 +110,7 @@ struct Router::Parts final : CatalogView::Observer {
   TopologyRequests topology;
   QueueRequestsPath queues;
   ListRequests lists;
+  GarbageRequests garbage;
   ClusterReport report;
   RequestPath requests;
   ExclusiveQueues exclusive;

@@ -46,6 +46,19 @@ struct LoadedMessages {
   Sequence scanned_through;       // everything valid up to here is in `runs` or `corrupt`
 };
 
+/// One of the files that hold a queue's messages, with its index.
+struct StoredSegment {
+  enum class State { kActive, kFull, kSealed, kCompacting, kMerging };
+  Sequence first;  // no message is below
+  Sequence last;
+  std::uint32_t generation = 0;
+  State state = State::kActive;
+  std::uint64_t bytes = 0;        // of both files
+  std::uint64_t valid_bytes = 0;  // that they would have without garbage
+  std::uint32_t messages = 0;
+  std::uint32_t valid = 0;
+};
+
 struct DiskStats {
   std::uint64_t wal_bytes = 0;  // of WAL files that are not free for recycling
   std::uint64_t wal_bytes_since_checkpoint =
@@ -119,6 +132,15 @@ class DiskDataCenter {
   /// Shards of which a checkpoint is wanted so that garbage of their queues can be collected; each
   /// once.
   virtual std::vector<ShardId> take_wanted_checkpoints() = 0;
+
+  // ---- collecting garbage
+
+  /// The queue's segments that begin above `after`, at most `limit`; in order.
+  virtual std::vector<StoredSegment> segments(QueueId queue, Sequence after,
+                                              std::size_t limit) const = 0;
+  /// For one queue, or for all. PRECONDITION_FAILED for kRun while it is paused.
+  virtual Status collect(GcCommand command, std::optional<QueueId> queue) = 0;
+  virtual QueueGc collecting(QueueId queue) const = 0;
 
   // ---- other work
 

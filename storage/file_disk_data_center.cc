@@ -108,7 +108,8 @@ Result<OpenedDisk> FileDiskDataCenter::recover(std::unique_ptr<FileDiskDataCente
   if (options_.gc) {
     GcOptions gc = *options_.gc;
     gc.thresholds.segment_bytes = options_.segment_bytes;
-    collector_.emplace(context_, *executor_, segments_, gc);
+    collector_.emplace(context_, *executor_, segments_, gc,
+                       options_.clock != nullptr ? *options_.clock : clock_);
   }
 
   std::map<ShardId, LogIndex> ends;
@@ -211,6 +212,7 @@ void FileDiskDataCenter::settle(QueueId queue, Sequence first, Sequence last) {
 
 void FileDiskDataCenter::drop_queue(QueueId queue) {
   segments_.drop_queue(queue);
+  if (collector_) collector_->forget(queue);
 }
 
 StoredQueue FileDiskDataCenter::stored(QueueId queue) const {
@@ -264,6 +266,49 @@ std::vector<ShardId> FileDiskDataCenter::pinning_log() const {
 
 std::vector<ShardId> FileDiskDataCenter::take_wanted_checkpoints() {
   return collector_ ? collector_->take_wanted_checkpoints() : std::vector<ShardId>();
+}
+
+namespace {
+
+StoredSegment::State state_of(const SegmentFigures& segment) {
+  if (segment.work == SegmentWork::kCompacting) return StoredSegment::State::kCompacting;
+  if (segment.work == SegmentWork::kMerging) return StoredSegment::State::kMerging;
+  switch (segment.state) {
+    case SegmentState::kActive:
+      return StoredSegment::State::kActive;
+    case SegmentState::kFull:
+      return StoredSegment::State::kFull;
+    case SegmentState::kSealed:
+      break;
+  }
+  return StoredSegment::State::kSealed;
+}
+
+}  // namespace
+
+std::vector<StoredSegment> FileDiskDataCenter::segments(QueueId queue, Sequence after,
+                                                        std::size_t limit) const {
+  const SegmentTable* const table = segments_.table(queue);
+  std::vector<StoredSegment> found;
+  if (table == nullptr) return found;
+  const auto& all = table->segments();
+  auto at = std::upper_bound(all.begin(), all.end(), after,
+                             [](Sequence s, const auto& segment) { return s < segment->first; });
+  for (; at != all.end() && found.size() < limit; ++at) {
+    const SegmentFigures figures = figures_of(**at);
+    found.push_back({figures.first, figures.last, (*at)->generation, state_of(figures),
+                     figures.bytes, figures.valid_bytes, figures.messages, figures.valid});
+  }
+  return found;
+}
+
+Status FileDiskDataCenter::collect(GcCommand command, std::optional<QueueId> queue) {
+  if (!collector_) return Status(Code::kNotAllowed, "this store collects no garbage");
+  return collector_->command(command, queue);
+}
+
+QueueGc FileDiskDataCenter::collecting(QueueId queue) const {
+  return collector_ ? collector_->queue(queue) : QueueGc();
 }
 
 // ---- other work

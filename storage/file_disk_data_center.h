@@ -45,11 +45,15 @@ class FileDiskDataCenter final : public DiskDataCenter {
   void release_log(ShardId shard, LogIndex applied) override;
   std::vector<ShardId> pinning_log() const override;
   std::vector<ShardId> take_wanted_checkpoints() override;
+  std::vector<StoredSegment> segments(QueueId queue, Sequence after,
+                                      std::size_t limit) const override;
+  Status collect(GcCommand command, std::optional<QueueId> queue) override;
+  QueueGc collecting(QueueId queue) const override;
   void run_in_background(std::function<void()> work, std::function<void()> done) override;
   DiskStats stats() const override;
   void stop() override;
 
-  const SegmentStore& segments() const { return segments_; }
+  const SegmentStore& segment_store() const { return segments_; }
   bool gc_is_idle() const { return !collector_ || collector_->idle(); }
 
  private:

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "common/clock.h"
+
 namespace segue::storage {
 
 /// When a segment's garbage is worth collecting. Bytes are those of files.
@@ -20,11 +22,33 @@ struct GcOptions {
   std::uint64_t bytes_per_second = 64ull << 20;
 };
 
+/// What a person may ask of the collection of garbage.
+enum class GcCommand {
+  kRun,    // once, also what the thresholds leave: every file that is less than 90 % valid
+  kPause,  // copy nothing until kResume, or a restart; files without a valid message still go
+  kResume,
+};
+
 struct GcStats {
   std::uint64_t copies = 0;         // that were put in place of segments
   std::uint64_t failed_copies = 0;  // broken off, for lack of space for example
   std::uint64_t copied_bytes = 0;
   std::uint64_t reclaimed_bytes = 0;  // by copying; not those of segments that were dropped
+  std::uint64_t dropped_bytes = 0;    // of segments that went without a copy
+  /// Garbage in the files of queues that are beyond their bound, when each was looked at last.
+  std::uint64_t debt_bytes = 0;
+  std::uint64_t waiting_queues = 0;    // to be looked at
+  std::uint64_t bytes_per_second = 0;  // copied, during the last full second
+  Duration last_pause{};               // of the reactor, to put a copy in its place
+  Duration longest_pause{};
+  bool paused = false;   // as a whole, whatever single queues are
+  bool running = false;  // something that kRun asked for is not finished
+};
+
+/// The collection of one queue's garbage.
+struct QueueGc {
+  bool paused = false;   // by itself
+  bool running = false;  // asked for by kRun, and not finished
 };
 
 }  // namespace segue::storage

@@ -18,6 +18,10 @@ constexpr double kMostSlice = 16u << 20;
 /// With so much garbage in a queue the copying goes twice as fast.
 constexpr std::uint64_t kMuchGarbage = 256ull << 20;
 constexpr int kLooksAtOnce = 16;
+constexpr int kSweptAtOnce = 64;
+constexpr Duration kMeasured = std::chrono::seconds(1);
+/// A person who asks for it wants the space; yet a copy shall give back a tenth of what it reads.
+constexpr std::uint32_t kForcedValidPercent = 90;
 
 }  // namespace
 
@@ -42,8 +46,8 @@ struct SegmentCollector::Removal {
 };
 
 SegmentCollector::SegmentCollector(SegmentContext& context, BackgroundExecutor& executor,
-                                   SegmentStore& store, GcOptions options)
-    : context_(context), executor_(executor), store_(store), options_(options) {}
+                                   SegmentStore& store, GcOptions options, const Clock& clock)
+    : context_(context), executor_(executor), store_(store), options_(options), clock_(clock) {}
 
 SegmentCollector::~SegmentCollector() = default;
 
@@ -55,25 +59,111 @@ std::uint64_t SegmentCollector::rate() const {
 void SegmentCollector::poll(TimePoint now) {
   if (now > allowed_at_) {
     const double seconds = std::chrono::duration<double>(now - allowed_at_).count();
-    allowance_ = std::min(kMostSlice, allowance_ + seconds * static_cast<double>(rate()));
+    // What was not used is lost, but for a second's worth.
+    const double most = std::clamp(static_cast<double>(rate()), kLeastSlice, kMostSlice);
+    allowance_ = std::min(most, allowance_ + seconds * static_cast<double>(rate()));
     allowed_at_ = now;
   }
   now_ = now;
-  for (const QueueId queue : store_.take_touched()) {
-    if (in_queues_.insert(queue).second) queues_.push_back(queue);
-  }
+  measure(now);
+  for (const QueueId queue : store_.take_touched()) enqueue(queue);
   if (!removals_.empty() && now >= next_removal_) {
     for (auto& removal : std::exchange(removals_, {})) remove_sources(std::move(removal));
   }
   if (copy_ == nullptr) {
-    if (!stopped_ && !queues_.empty() && now >= next_look_) look(now);
+    if (stopped_ || stats_.paused || now < next_look_) return;
+    if (sweep_) sweep();
+    if (!queues_.empty()) look(now);
   } else if (!slice_running_ && !stopped_ && allowance_ >= kLeastSlice) {
     begin_slice();
   }
 }
 
+void SegmentCollector::enqueue(QueueId queue) {
+  if (in_queues_.insert(queue).second) queues_.push_back(queue);
+}
+
+void SegmentCollector::measure(TimePoint now) {
+  if (now < measured_at_ + kMeasured) return;
+  const double seconds = std::chrono::duration<double>(now - measured_at_).count();
+  stats_.bytes_per_second =
+      static_cast<std::uint64_t>(static_cast<double>(slice_bytes_ - measured_bytes_) / seconds);
+  measured_at_ = now;
+  measured_bytes_ = slice_bytes_;
+}
+
+GcStats SegmentCollector::stats() const {
+  GcStats stats = stats_;
+  stats.dropped_bytes = store_.dropped_bytes();
+  stats.running = sweep_.has_value() || !forced_.empty();
+  stats.waiting_queues = queues_.size() + (copy_ != nullptr ? 1 : 0);
+  return stats;
+}
+
+Status SegmentCollector::command(GcCommand command, std::optional<QueueId> queue) {
+  switch (command) {
+    case GcCommand::kRun:
+      if (stats_.paused || (queue && paused_.contains(*queue))) {
+        return Status(Code::kPreconditionFailed, "collecting is paused; resume it first");
+      }
+      if (!queue) {
+        sweep_ = SegmentStore::Position{};
+      } else if (store_.table(*queue) != nullptr) {
+        forced_.insert(*queue);
+        enqueue(*queue);
+      }
+      break;
+    case GcCommand::kPause:
+      if (queue) {
+        paused_.insert(*queue);
+        forced_.erase(*queue);
+      } else {
+        stats_.paused = true;
+        sweep_.reset();
+      }
+      break;
+    case GcCommand::kResume:
+      if (queue) {
+        paused_.erase(*queue);
+        enqueue(*queue);
+      } else {
+        stats_.paused = false;
+        for (const QueueId paused : std::exchange(paused_, {})) enqueue(paused);
+      }
+      break;
+  }
+  return Status::ok();
+}
+
+void SegmentCollector::forget(QueueId queue) {
+  paused_.erase(queue);
+  forced_.erase(queue);
+  set_debt(queue, 0);
+}
+
+void SegmentCollector::set_debt(QueueId queue, std::uint64_t bytes) {
+  const auto found = debts_.find(queue);
+  if (found != debts_.end()) {
+    stats_.debt_bytes -= found->second;
+    debts_.erase(found);
+  }
+  if (bytes == 0) return;
+  debts_[queue] = bytes;
+  stats_.debt_bytes += bytes;
+}
+
+void SegmentCollector::sweep() {
+  for (int i = 0; i < kSweptAtOnce; ++i) {
+    sweep_ = store_.next_queue(*sweep_);
+    if (!sweep_) return;
+    if (paused_.contains(sweep_->queue)) continue;
+    forced_.insert(sweep_->queue);
+    enqueue(sweep_->queue);
+  }
+}
+
 bool SegmentCollector::idle() const {
-  return copy_ == nullptr && queues_.empty() && removals_.empty() && removing_ == 0;
+  return copy_ == nullptr && queues_.empty() && !sweep_ && removals_.empty() && removing_ == 0;
 }
 
 std::vector<ShardId> SegmentCollector::take_wanted_checkpoints() {
@@ -97,7 +187,10 @@ void SegmentCollector::look(TimePoint now) {
 
 bool SegmentCollector::begin_step(QueueId queue) {
   const SegmentTable* const table = store_.table(queue);
-  if (table == nullptr) return false;
+  if (table == nullptr) {
+    forget(queue);
+    return false;
+  }
   std::vector<SegmentFigures> figures;
   figures.reserve(table->segments().size());
   garbage_ = 0;
@@ -106,14 +199,20 @@ bool SegmentCollector::begin_step(QueueId queue) {
     garbage_ += figures.back().garbage();
   }
   // Before that, what consumers are just working through would be copied for nothing.
-  if (!beyond_bound(figures, options_.thresholds)) return false;
-  if (waits_for_checkpoint(figures, options_.thresholds)) {
-    wanted_checkpoints_.insert(store_.shard_of(queue));
-  }
+  const bool beyond = beyond_bound(figures, options_.thresholds);
+  set_debt(queue, beyond ? garbage_ : 0);
+  const bool forced = forced_.contains(queue);
+  if ((!beyond && !forced) || paused_.contains(queue)) return false;
+  const GcThresholds thresholds = forced ? forced_thresholds() : options_.thresholds;
+  const bool waits = waits_for_checkpoint(figures, thresholds);
+  if (waits) wanted_checkpoints_.insert(store_.shard_of(queue));
   const std::uint64_t earned = 2 * stats_.reclaimed_bytes;
-  const auto step = next_gc_step(figures, options_.thresholds,
+  const auto step = next_gc_step(figures, thresholds,
                                  earned > stats_.copied_bytes ? earned - stats_.copied_bytes : 0);
-  if (!step) return false;
+  if (!step) {
+    if (!waits) forced_.erase(queue);
+    return false;
+  }
   if (step->kind == GcStep::Kind::kSeal) {
     store_.end_active(queue);
     wanted_checkpoints_.insert(store_.shard_of(queue));
@@ -128,6 +227,15 @@ bool SegmentCollector::begin_step(QueueId queue) {
   return true;
 }
 
+GcThresholds SegmentCollector::forced_thresholds() const {
+  GcThresholds thresholds = options_.thresholds;
+  thresholds.min_bytes = 0;
+  thresholds.min_messages = 0;
+  thresholds.valid_percent = kForcedValidPercent;
+  thresholds.slack_bytes = 0;
+  return thresholds;
+}
+
 void SegmentCollector::begin_slice() {
   slice_running_ = true;
   copy_->slice_end = copy_->copier.progress_bytes() + static_cast<std::uint64_t>(allowance_);
@@ -137,7 +245,9 @@ void SegmentCollector::begin_slice() {
                        },
                        [this, before = copy_->copier.progress_bytes()] {
                          slice_running_ = false;
-                         allowance_ -= static_cast<double>(copy_->copier.progress_bytes() - before);
+                         const std::uint64_t copied = copy_->copier.progress_bytes() - before;
+                         allowance_ -= static_cast<double>(copied);
+                         slice_bytes_ += copied;
                          if (copy_->finished) end_copy();
                        }});
 }
@@ -160,7 +270,10 @@ void SegmentCollector::end_copy() {
   next_look_ = now_;
   std::unique_ptr<Segment> segment = copier.take_segment();
   const std::uint64_t left = segment->disk_bytes();
+  const TimePoint began = clock_.now();
   auto flags = store_.install(plan, std::move(segment));
+  stats_.last_pause = clock_.now() - began;
+  stats_.longest_pause = std::max(stats_.longest_pause, stats_.last_pause);
   if (!flags) return;  // the queue has gone
   ++stats_.copies;
   stats_.copied_bytes += left;

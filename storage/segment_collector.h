@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "common/clock.h"
@@ -26,7 +27,7 @@ class SegmentCollector {
  public:
   /// The arguments outlive the collector; the executor is stopped before it ends.
   SegmentCollector(SegmentContext& context, BackgroundExecutor& executor, SegmentStore& store,
-                   GcOptions options);
+                   GcOptions options, const Clock& clock);
   ~SegmentCollector();
 
   /// Goes on with what can be done now. Often.
@@ -36,14 +37,27 @@ class SegmentCollector {
   /// Nothing to do as the segments are now, but for what waits for a checkpoint.
   bool idle() const;
 
+  /// Of one queue, or of all. PRECONDITION_FAILED for kRun while it is paused. kPause breaks off
+  /// nothing: a copy under way is finished.
+  Status command(GcCommand command, std::optional<QueueId> queue);
+  QueueGc queue(QueueId queue) const { return {paused_.contains(queue), forced_.contains(queue)}; }
+  /// The queue was deleted.
+  void forget(QueueId queue);
+
   /// Shards whose checkpoint would let a segment be collected. Asks once for each.
   std::vector<ShardId> take_wanted_checkpoints();
-  const GcStats& stats() const { return stats_; }
+  GcStats stats() const;
 
  private:
   struct Copy;
   struct Removal;
 
+  void enqueue(QueueId queue);
+  void measure(TimePoint now);
+  void set_debt(QueueId queue, std::uint64_t bytes);
+  GcThresholds forced_thresholds() const;
+  /// Puts some more queues in line when all are to be collected.
+  void sweep();
   void look(TimePoint now);
   /// Begins a step of the queue; false if it needs none.
   bool begin_step(QueueId queue);
@@ -58,8 +72,16 @@ class SegmentCollector {
   BackgroundExecutor& executor_;
   SegmentStore& store_;
   const GcOptions options_;
+  const Clock& clock_;
   GcStats stats_;
-  std::shared_ptr<Copy> copy_;  // under way
+  TimePoint measured_at_{};
+  std::uint64_t measured_bytes_ = 0;
+  std::uint64_t slice_bytes_ = 0;  // copied, whatever became of it
+  std::unordered_map<QueueId, std::uint64_t> debts_;
+  std::set<QueueId> paused_;
+  std::set<QueueId> forced_;                     // to be collected beyond what the thresholds say
+  std::optional<SegmentStore::Position> sweep_;  // all up to here are in line
+  std::shared_ptr<Copy> copy_;                   // under way
   bool slice_running_ = false;
   bool stopped_ = false;
   std::deque<QueueId> queues_;  // that may have garbage worth a step

@@ -106,6 +106,7 @@ SegmentFigures figures_of(const Segment& segment) {
   figures.first = segment.first;
   figures.last = segment.last();
   figures.state = segment.state;
+  figures.work = segment.work;
   figures.bytes = segment.disk_bytes();
   figures.messages = segment.messages();
   figures.valid = segment.validity.valid();

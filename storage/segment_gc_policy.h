@@ -14,6 +14,7 @@ struct SegmentFigures {
   Sequence first;
   Sequence last;
   SegmentState state = SegmentState::kSealed;
+  SegmentWork work = SegmentWork::kNone;
   std::uint64_t bytes = 0;        // of the files
   std::uint64_t valid_bytes = 0;  // that a copy of it would have
   std::uint32_t messages = 0;

@@ -210,6 +210,7 @@ void SegmentStore::settle(QueueId id, Sequence first, Sequence last) {
 
 void SegmentStore::remove_segments(Queue& queue, std::vector<SegmentName> segments) {
   if (segments.empty()) return;
+  dropped_bytes_ += queue.table.take_dropped_bytes();
   executor_.post({[this, files = queue.files, gone = std::move(segments)] {
                     worker_.files.remove(*files, gone);
                     return true;
@@ -271,6 +272,15 @@ std::vector<QueueId> SegmentStore::take_touched() {
     if (found != queues_.end()) found->second->touched = false;
   }
   return std::exchange(touched_, {});
+}
+
+std::optional<SegmentStore::Position> SegmentStore::next_queue(Position after) const {
+  for (auto shard = by_shard_.lower_bound(after.shard); shard != by_shard_.end(); ++shard) {
+    const auto queue = shard->first == after.shard ? shard->second.upper_bound(after.queue)
+                                                   : shard->second.begin();
+    if (queue != shard->second.end()) return Position{shard->first, *queue};
+  }
+  return std::nullopt;
 }
 
 CopyPlan SegmentStore::begin_collecting(QueueId id, std::size_t first, std::size_t count) {

@@ -68,6 +68,14 @@ class SegmentStore {
   /// Queues whose segments have changed in a way that garbage may be worth collecting, since the
   /// last call.
   std::vector<QueueId> take_touched();
+  /// A queue that has segments, after the given one in some order; none after the last.
+  struct Position {
+    ShardId shard;
+    QueueId queue;
+  };
+  std::optional<Position> next_queue(Position after) const;
+  /// Of segments that were dropped because they had no valid message.
+  std::uint64_t dropped_bytes() const { return dropped_bytes_; }
   /// Of a queue that has segments.
   ShardId shard_of(QueueId queue) const { return queues_.at(queue)->files->shard; }
   /// SegmentTable's, by queue.
@@ -115,6 +123,7 @@ class SegmentStore {
   std::map<ShardId, std::set<QueueId>> by_shard_;
   SegmentWorker worker_;
   std::vector<QueueId> touched_;
+  std::uint64_t dropped_bytes_ = 0;
 };
 
 }  // namespace segue::storage

@@ -135,7 +135,9 @@ SegmentPosition SegmentTable::end() const {
 }
 
 std::vector<SegmentName> SegmentTable::rollback(const SegmentPosition& position) {
+  const std::uint64_t dropped = dropped_bytes_;
   auto gone = erase_if([&](const Segment& segment) { return segment.first > position.last; });
+  dropped_bytes_ = dropped;  // these never came to be
   if (segments_.empty() || segments_.back()->first != position.segment) return gone;
   Segment& segment = *segments_.back();
   if (segment.state == SegmentState::kSealed) return gone;  // nothing was appended to it
@@ -168,8 +170,9 @@ template <typename Gone>
 std::vector<SegmentName> SegmentTable::erase_if(Gone gone) {
   std::vector<SegmentName> erased;
   std::erase_if(segments_, [&](const std::unique_ptr<Segment>& segment) {
-    if (segment->collecting || !gone(*segment)) return false;
+    if (segment->collecting() || !gone(*segment)) return false;
     erased.push_back(segment->name());
+    dropped_bytes_ += segment->disk_bytes();
     return true;
   });
   return erased;
@@ -219,8 +222,8 @@ std::vector<CopySource> SegmentTable::begin_collecting(std::size_t first, std::s
   std::vector<CopySource> sources;
   for (std::size_t i = first; i < first + count; ++i) {
     Segment& segment = *segments_[i];
-    SEGUE_CHECK(segment.state == SegmentState::kSealed && !segment.collecting);
-    segment.collecting = true;
+    SEGUE_CHECK(segment.state == SegmentState::kSealed && !segment.collecting());
+    segment.work = count > 1 ? SegmentWork::kMerging : SegmentWork::kCompacting;
     sources.push_back({segment.name(), segment.last(), segment.messages(), segment.written_end,
                        segment.validity.bits(0, segment.messages())});
     const std::uint32_t past = segment.messages() % 64;
@@ -237,7 +240,7 @@ IndexFlags SegmentTable::all_flags(SegmentName name) const {
 
 void SegmentTable::end_collecting(const std::vector<CopySource>& sources) {
   for (const CopySource& source : sources) {
-    if (Segment* const segment = find_exact(source.name)) segment->collecting = false;
+    if (Segment* const segment = find_exact(source.name)) segment->work = SegmentWork::kNone;
   }
 }
 

@@ -22,6 +22,9 @@ enum class SegmentState {
   kSealed,  // complete, with its footer
 };
 
+/// What is being done with a segment besides.
+enum class SegmentWork { kNone, kCompacting, kMerging };
+
 /// What the table knows of one segment. Messages are named by their ordinal in it.
 struct Segment {
   Sequence first;  // no message is below; nor is one of the segment before at or above
@@ -38,7 +41,7 @@ struct Segment {
   std::uint64_t written_end = SegmentHeader::kSize;
   // Since the last checkpoint: whether anything changed, and which flags.
   bool changed = true;
-  bool collecting = false;  // is being copied: stays until the copy stands for it
+  SegmentWork work = SegmentWork::kNone;  // being copied: stays until the copy stands for it
   std::uint32_t dirty_first = 0;
   std::uint32_t dirty_end = 0;
 
@@ -49,6 +52,7 @@ struct Segment {
   std::uint32_t end_ordinal(Sequence sequence) const {
     return sequence >= last() ? messages() : sequences.lower_bound(sequence.next());
   }
+  bool collecting() const { return work != SegmentWork::kNone; }
   std::uint64_t disk_bytes() const { return data_bytes + IndexEntry::place(messages()); }
   /// Adds a message that was just found in the index.
   void append_recovered(Sequence sequence, const IndexEntry& entry);
@@ -156,6 +160,8 @@ class SegmentTable {
     }
   }
 
+  /// Of segments that are gone because they had no valid message, since the last call.
+  std::uint64_t take_dropped_bytes() { return std::exchange(dropped_bytes_, 0); }
   bool empty() const { return segments_.empty(); }
   bool has(SegmentName segment) const;
   std::uint64_t messages() const;
@@ -178,6 +184,7 @@ class SegmentTable {
   std::vector<SegmentName> erase_if(Gone gone);
 
   std::vector<std::unique_ptr<Segment>> segments_;  // by first sequence
+  std::uint64_t dropped_bytes_ = 0;
 };
 
 }  // namespace segue::storage

@@ -25,6 +25,11 @@ CommandEntry consume_command();
 CommandEntry get_command();
 /// "purge", and "queue purge", which is the same.
 CommandEntry purge_command(std::string path);
+CommandEntry segments_command();
+CommandEntry gc_status_command();
+CommandEntry gc_run_command();
+CommandEntry gc_pause_command();
+CommandEntry gc_resume_command();
 CommandEntry bench_command();
 CommandEntry completion_command();
 

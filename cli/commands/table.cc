@@ -23,6 +23,11 @@ const std::vector<CommandEntry>& command_table() {
       consume_command(),
       get_command(),
       purge_command("purge"),
+      segments_command(),
+      gc_status_command(),
+      gc_run_command(),
+      gc_pause_command(),
+      gc_resume_command(),
       bench_command(),
       completion_command(),
   };

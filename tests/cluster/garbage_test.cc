@@ -6,7 +6,10 @@
 #include <filesystem>
 #include <set>
 #include <string>
+#include <tuple>
+#include <vector>
 
+#include "tests/fakes/process.h"
 #include "tests/fakes/test_cluster.h"
 
 namespace segue::client {
@@ -149,6 +152,51 @@ TEST_F(Garbage, EverySecondMessageDoesNotHoldTheOthers) {
 
 TEST_F(Garbage, TheFirstMessageDoesNotHoldTheOthers) {
   collect([](int i) { return i != 0; });
+}
+
+TEST_F(Garbage, IsSeenAndCollectedThroughTheCommandLine) {
+  cluster_.start_all();
+  ASSERT_TRUE(cluster_.wait_ready()) << cluster_.logs();
+  const auto run = [this](const std::vector<std::string>& words) {
+    Process process("segue", words, {"SEGUE_ROUTER=" + cluster_.endpoint("r1")});
+    process.close_input();
+    const auto code = process.wait();
+    return std::tuple(code.value_or(-1), process.stdout_text(), process.stderr_text());
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  Connection connection = connect();
+  ASSERT_TRUE(connection.admin().declare_queue("empty"));
+  const auto [none, no_files, no_trouble] = run({"segments", "empty"});
+  EXPECT_EQ(none, 0) << no_trouble;
+  EXPECT_TRUE(has(no_files, "no files")) << no_files;
+
+  publish_all(connection);
+  // A third of each file is garbage: within the bound.
+  Consumer consumer = ack_some(connection, [](int i) { return i % 3 == 0; });
+  const auto [shown, files, trouble] = run({"segments", "q"});
+  EXPECT_EQ(shown, 0) << trouble;
+  EXPECT_TRUE(has(files, "sealed")) << files;
+  EXPECT_TRUE(has(files, "#....")) << files;
+  EXPECT_FALSE(has(std::get<1>(run({"segments", "q", "--json"})), "\"generation\":1"));
+
+  const auto [paused, pauses, pause_trouble] = run({"gc", "pause"});
+  EXPECT_EQ(paused, 0) << pause_trouble;
+  EXPECT_TRUE(has(pauses, "PAUSED")) << pauses;
+  const auto [refused, nothing, reason] = run({"gc", "run", "q"});
+  EXPECT_EQ(refused, 1) << nothing;
+  EXPECT_TRUE(has(reason, "resume it first")) << reason;
+  EXPECT_EQ(std::get<0>(run({"gc", "resume"})), 0);
+  const auto [collected, figures, run_trouble] = run({"gc", "run", "q", "--wait", "--json"});
+  EXPECT_EQ(collected, 0) << run_trouble;
+  EXPECT_FALSE(has(figures, "\"copies\":0,")) << figures;
+  EXPECT_TRUE(has(figures, "\"running\":false")) << figures;
+  EXPECT_TRUE(has(std::get<1>(run({"segments", "q", "--json"})), "\"generation\":1"));
+  for (const char* command : {"status", "run", "pause", "resume"}) {
+    EXPECT_EQ(std::get<0>(run({"gc", command, "absent"})), 1) << command;
+  }
+  EXPECT_EQ(std::get<0>(run({"segments", "absent"})), 1);
 }
 
 }  // namespace

@@ -246,6 +246,31 @@ class FakeDiskDataCenter final : public DiskDataCenter {
     forget_log(shard, applied);
   }
 
+  /// What a test wants to be there.
+  std::map<QueueId, std::vector<StoredSegment>> segments_of;
+  std::vector<std::pair<GcCommand, std::optional<QueueId>>> gc_commands;
+  GcStats gc_stats;
+
+  std::vector<StoredSegment> segments(QueueId id, Sequence after,
+                                      std::size_t limit) const override {
+    std::vector<StoredSegment> found;
+    const auto at = segments_of.find(id);
+    if (at == segments_of.end()) return found;
+    for (const StoredSegment& segment : at->second) {
+      if (segment.first > after && found.size() < limit) found.push_back(segment);
+    }
+    return found;
+  }
+  Status collect(GcCommand command, std::optional<QueueId> id) override {
+    if (command == GcCommand::kRun && gc_stats.paused) {
+      return Status(Code::kPreconditionFailed, "collecting is paused; resume it first");
+    }
+    gc_commands.emplace_back(command, id);
+    if (!id) gc_stats.paused = command == GcCommand::kPause;
+    return Status::ok();
+  }
+  QueueGc collecting(QueueId) const override { return {}; }
+
   std::vector<ShardId> take_wanted_checkpoints() override {
     return std::exchange(wanted_checkpoints, {});
   }
@@ -270,6 +295,7 @@ class FakeDiskDataCenter final : public DiskDataCenter {
     stats.wal_bytes_since_checkpoint = stats.wal_bytes;
     stats.free_bytes = free_bytes;
     stats.wal_space_low = wal_full;
+    stats.gc = gc_stats;
     stats.wal_out_of_space = wal_full;
     return stats;
   }

@@ -175,5 +175,61 @@ TEST_F(QueueSemantics, S22_PublishesOnTheirWayAreConfirmedWhenTheQueueGoes) {
   EXPECT_FALSE(confirm_of(batch)->has_error());
 }
 
+TEST_F(QueueSemantics, ListsTheFilesOfAQueueInPages) {
+  declare(1);
+  using storage::StoredSegment;
+  disk.segments_of[QueueId{1}] = {
+      {Sequence{1}, Sequence{9}, 2, StoredSegment::State::kMerging, 100, 40, 9, 3},
+      {Sequence{10}, Sequence{19}, 0, StoredSegment::State::kSealed, 200, 200, 10, 10},
+      {Sequence{20}, Sequence{20}, 0, StoredSegment::State::kActive, 30, 30, 1, 1}};
+  v1::QueueRequest message;
+  message.set_queue_id(1);
+  message.mutable_list_segments()->set_limit(2);
+  v1::ListSegmentsOk page = request(message).reply.segments();
+  EXPECT_TRUE(page.more());
+  ASSERT_EQ(page.segments_size(), 2);
+  EXPECT_EQ(page.segments(0).generation(), 2u);
+  EXPECT_EQ(page.segments(0).state(), v1::SegmentDescription::STATE_MERGING);
+  EXPECT_EQ(page.segments(0).bytes(), 100u);
+  EXPECT_EQ(page.segments(0).valid_bytes(), 40u);
+  EXPECT_EQ(page.segments(0).messages(), 9u);
+  EXPECT_EQ(page.segments(0).valid(), 3u);
+  EXPECT_EQ(page.segments(1).last(), 19u);
+  message.mutable_list_segments()->set_after(page.segments(1).first());
+  page = request(message).reply.segments();
+  EXPECT_FALSE(page.more());
+  ASSERT_EQ(page.segments_size(), 1);
+  EXPECT_EQ(page.segments(0).first(), 20u);
+  message.set_queue_id(99);
+  EXPECT_EQ(request(message).reply.error().code(), 404u);
+}
+
+TEST_F(QueueSemantics, TellsTheDiskWhatToDoAboutGarbage) {
+  declare(1);
+  v1::QueueRequest message;
+  message.mutable_collect_garbage()->set_action(v1::CollectGarbage::ACTION_PAUSE);
+  EXPECT_TRUE(request(message).reply.garbage().paused());
+  message.set_queue_id(1);
+  message.mutable_collect_garbage()->set_action(v1::CollectGarbage::ACTION_RUN);
+  EXPECT_EQ(request(message).reply.error().code(), 406u);
+  message.set_queue_id(0);
+  message.mutable_collect_garbage()->set_action(v1::CollectGarbage::ACTION_RESUME);
+  EXPECT_FALSE(request(message).reply.garbage().paused());
+  message.set_queue_id(1);
+  message.mutable_collect_garbage()->set_action(v1::CollectGarbage::ACTION_RUN);
+  EXPECT_FALSE(request(message).reply.has_error());
+  disk.gc_stats.debt_bytes = 77;
+  disk.gc_stats.longest_pause = std::chrono::microseconds(15);
+  message.mutable_collect_garbage()->set_action(v1::CollectGarbage::ACTION_STATUS);
+  const v1::GarbageDescription garbage = request(message).reply.garbage();
+  EXPECT_EQ(garbage.debt_bytes(), 77u);
+  EXPECT_EQ(garbage.longest_pause_us(), 15u);
+  ASSERT_EQ(disk.gc_commands.size(), 3u);
+  EXPECT_EQ(disk.gc_commands[2].first, storage::GcCommand::kRun);
+  EXPECT_EQ(disk.gc_commands[2].second, QueueId{1});
+  message.set_queue_id(99);
+  EXPECT_EQ(request(message).reply.error().code(), 404u);
+}
+
 }  // namespace
 }  // namespace segue::node

@@ -524,5 +524,80 @@ TEST_F(ExclusiveQueuesTest, AreFoundInASnapshot) {
   EXPECT_TRUE(n1.catalog_requests().empty());
 }
 
+TEST_F(RequestPathTest, AsksTheNodeOfAQueueForItsFiles) {
+  v1::Request request;
+  request.mutable_list_segments()->set_queue("c");
+  request.mutable_list_segments()->set_after(5);
+  client->request(7, request);
+  const auto asked = n2.requests();
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].queue_id(), queues["c"].id());
+  EXPECT_EQ(asked[0].list_segments().after(), 5u);
+  v1::QueueReply answer;
+  answer.set_request_id(asked[0].request_id());
+  answer.mutable_segments()->add_segments()->set_first(6);
+  answer.mutable_segments()->set_more(true);
+  queue_reply("n2", answer);
+  const v1::Reply reply = client->next_reply();
+  EXPECT_EQ(reply.list_segments_ok().node(), "n2");
+  EXPECT_TRUE(reply.list_segments_ok().more());
+  EXPECT_EQ(reply.list_segments_ok().segments(0).first(), 6u);
+  request.mutable_list_segments()->set_queue("missing");
+  client->request(8, request);
+  EXPECT_EQ(client->next_reply().error().code(), number(Code::kNotFound));
+  down("n2");
+  request.mutable_list_segments()->set_queue("c");
+  client->request(9, request);
+  EXPECT_EQ(client->next_reply().error().code(), number(Code::kShardUnavailable));
+}
+
+TEST_F(RequestPathTest, GathersWhatAllNodesSayOfTheirGarbageAndNamesThoseThatAreSilent) {
+  down("n2");
+  v1::Request request;
+  request.mutable_collect_garbage()->set_action(v1::CollectGarbage::ACTION_PAUSE);
+  client->request(7, request);
+  const auto asked = n1.requests();
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].queue_id(), 0u);
+  EXPECT_EQ(asked[0].collect_garbage().action(), v1::CollectGarbage::ACTION_PAUSE);
+  EXPECT_TRUE(client->quiet());
+  v1::QueueReply answer;
+  answer.set_request_id(asked[0].request_id());
+  answer.mutable_garbage()->set_debt_bytes(12);
+  queue_reply("n1", answer);
+  const v1::CollectGarbageOk all = client->next_reply().collect_garbage_ok();
+  ASSERT_EQ(all.nodes_size(), 2);
+  EXPECT_EQ(all.nodes(0).node(), "n1");
+  EXPECT_EQ(all.nodes(0).debt_bytes(), 12u);
+  EXPECT_FALSE(all.nodes(0).has_error());
+  EXPECT_EQ(all.nodes(1).node(), "n2");
+  EXPECT_EQ(all.nodes(1).error().code(), number(Code::kShardUnavailable));
+}
+
+TEST_F(RequestPathTest, HasOneNodeCollectAQueuesGarbage) {
+  v1::Request request;
+  request.mutable_collect_garbage()->set_action(v1::CollectGarbage::ACTION_RUN);
+  request.mutable_collect_garbage()->set_queue("c");
+  client->request(7, request);
+  EXPECT_TRUE(n1.requests().empty());
+  const auto asked = n2.requests();
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].queue_id(), queues["c"].id());
+  v1::QueueReply answer;
+  answer.set_request_id(asked[0].request_id());
+  answer.mutable_garbage()->set_running(true);
+  queue_reply("n2", answer);
+  const v1::CollectGarbageOk all = client->next_reply().collect_garbage_ok();
+  ASSERT_EQ(all.nodes_size(), 1);
+  EXPECT_EQ(all.nodes(0).node(), "n2");
+  EXPECT_TRUE(all.nodes(0).running());
+  client->request(8, request);
+  answer.set_request_id(n2.requests().at(0).request_id());
+  answer.mutable_error()->set_code(406);
+  answer.mutable_error()->set_text("collecting is paused");
+  queue_reply("n2", answer);
+  EXPECT_EQ(client->next_reply().error().code(), 406u);
+}
+
 }  // namespace
 }  // namespace segue::router

@@ -61,6 +61,7 @@ class SegmentLife {
   ~SegmentLife() { executor_.abandon(); }
 
   SegmentStore& store() { return store_; }
+  SegmentContext& context() { return context_; }
   InlineExecutor& executor() { return executor_; }
   const Status& recovery() const { return recovery_; }
   const std::vector<RecoveredShard>& shards() const { return shards_; }

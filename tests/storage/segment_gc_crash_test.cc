@@ -50,7 +50,7 @@ void collect_all(ModelNode& node) {
 /// bound.
 std::string wrong_with_files(ModelNode& node, FaultyFileSystem& files) {
   for (std::uint64_t queue = 1; queue < 200; ++queue) {
-    const SegmentTable* const table = disk_of(node).segments().table(QueueId{queue});
+    const SegmentTable* const table = disk_of(node).segment_store().table(QueueId{queue});
     const std::string directory = "/data/shards/" + std::to_string(queue % ModelNode::kShards) +
                                   "/queues/-" + std::to_string(queue);
     const auto names = files.list(directory);

@@ -19,8 +19,8 @@ class Segments {
                 SegmentState state = SegmentState::kSealed) {
     const auto valid =
         static_cast<std::uint32_t>(valid_bytes == 0 ? 0 : 1 + 999 * valid_bytes / bytes);
-    list_.push_back(
-        {Sequence{next_}, Sequence{next_ + 999}, state, bytes, valid_bytes, 1000, valid});
+    list_.push_back({Sequence{next_}, Sequence{next_ + 999}, state, SegmentWork::kNone, bytes,
+                     valid_bytes, 1000, valid});
     next_ += 1000;
     return *this;
   }

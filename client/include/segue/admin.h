@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "segue/cluster.h"
+#include "segue/garbage.h"
 #include "segue/result.h"
 #include "segue/value.h"
 
@@ -149,6 +150,29 @@ class Admin {
   std::future<Result<BindingPage>> list_bindings_async(const ListBindingsOptions& options);
   Result<std::vector<BindingDescription>> list_all_bindings(const std::string& exchange = {},
                                                             const std::string& queue = {});
+
+  struct ListSegmentsOptions {
+    std::string queue;
+    /// Only files that begin above this sequence number.
+    std::uint64_t after = 0;
+    /// 0: 1,000.
+    std::uint32_t limit = 0;
+  };
+  struct SegmentPage {
+    QueueSegments files;
+    bool more = false;
+  };
+  Result<SegmentPage> list_segments(const ListSegmentsOptions& options);
+  std::future<Result<SegmentPage>> list_segments_async(const ListSegmentsOptions& options);
+  /// All pages.
+  Result<QueueSegments> list_all_segments(const std::string& queue);
+
+  /// Of all nodes; with a queue, of its node alone, and what is told to do is for the queue alone.
+  /// PRECONDITION_FAILED where kRun meets a pause.
+  Result<std::vector<GarbageDescription>> collect_garbage(GarbageAction action,
+                                                          const std::string& queue = {});
+  std::future<Result<std::vector<GarbageDescription>>> collect_garbage_async(
+      GarbageAction action, const std::string& queue = {});
 
   Result<ClusterDescription> cluster_status();
   std::future<Result<ClusterDescription>> cluster_status_async();

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "router/node_requests.h"
+#include "router/node_table.h"
+#include "router/queue_lookup.h"
+#include "router/request_context.h"
+
+namespace segue::router {
+
+/// Requests about the files of queues and the collection of their garbage: one queue's go to its
+/// node, the others to all nodes at once. One thread.
+class GarbageRequests {
+ public:
+  GarbageRequests(const QueueLookup& lookup, NodeTable& nodes, NodeRequests& requests)
+      : lookup_(lookup), nodes_(nodes), requests_(requests) {}
+
+  void segments(const RequestContext& context, const v1::ListSegments& request);
+  void collect(const RequestContext& context, const v1::CollectGarbage& request);
+
+ private:
+  /// Answers of all nodes, which are on their way.
+  struct Gathering {
+    RequestContext context;
+    v1::CollectGarbageOk all;
+    std::size_t open = 0;
+  };
+
+  void collect_queue(const RequestContext& context, const v1::CollectGarbage& request);
+  static void gathered(const std::shared_ptr<Gathering>& gathering);
+  /// Null: the request has been answered with the reason.
+  const v1::QueueDefinition* find(const RequestContext& context, const std::string& name) const;
+
+  const QueueLookup& lookup_;
+  NodeTable& nodes_;
+  NodeRequests& requests_;
+};
+
+}  // namespace segue::router
