@@ -43,6 +43,7 @@ class NoDisk final : public storage::DiskDataCenter {
   }
   Status collect(storage::GcCommand, std::optional<QueueId>) override { return {}; }
   storage::QueueGc collecting(QueueId) const override { return {}; }
+  void set_gc(QueueId, const storage::GcOverrides&) override {}
   void run_in_background(std::function<void()> work, std::function<void()> done) override {
     work();
     done();

@@ -6,6 +6,7 @@
 
 #include "common/catalog_state.h"
 #include "common/utf8.h"
+#include "node/queue_arguments.h"
 
 namespace segue::node {
 namespace {
@@ -47,6 +48,23 @@ Status check_durability(const std::string& object, const v1::FieldValue& value) 
   return refused("argument 'x-durability' of " + object + " is " + describe(value) +
                  "; it must be 'sync' or a whole number of milliseconds between 1 and " +
                  std::to_string(kMaxDurabilityIntervalMs));
+}
+
+Status check_number(const std::string& object, const NumberArgument& argument,
+                    const v1::FieldValue& value) {
+  if (value.kind_case() == v1::FieldValue::kIntValue && value.int_value() >= argument.least &&
+      value.int_value() <= argument.most) {
+    return {};
+  }
+  return refused("argument '" + std::string(argument.name) + "' of " + object + " is " +
+                 describe(value) + "; it must be a whole number between " +
+                 std::to_string(argument.least) + " and " + std::to_string(argument.most));
+}
+
+std::string known_arguments() {
+  std::string list(kDurabilityArgument);
+  for (const NumberArgument& known : kNumberArguments) list += ", " + std::string(known.name);
+  return list;
 }
 
 std::string boolean(bool value) {
@@ -171,11 +189,18 @@ Status check_queue(const v1::QueueDefinition& queue) {
   const std::string object = "queue " + quoted_name(queue.name());
   SEGUE_RETURN_IF_ERROR(check_argument_bytes(object, queue.arguments()));
   for (const auto& [name, value] : queue.arguments()) {
-    if (name != "x-durability") {
-      return refused(object + ": the argument " + quoted_name(name) +
-                     " is not known; there is x-durability");
+    if (name == kDurabilityArgument) {
+      SEGUE_RETURN_IF_ERROR(check_durability(object, value));
+      continue;
     }
-    SEGUE_RETURN_IF_ERROR(check_durability(object, value));
+    const auto range =
+        std::find_if(std::begin(kNumberArguments), std::end(kNumberArguments),
+                     [&](const NumberArgument& known) { return known.name == name; });
+    if (range == std::end(kNumberArguments)) {
+      return refused(object + ": the argument " + quoted_name(name) + " is not known; there are " +
+                     known_arguments());
+    }
+    SEGUE_RETURN_IF_ERROR(check_number(object, *range, value));
   }
   return {};
 }

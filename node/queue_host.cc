@@ -10,6 +10,7 @@
 #include "node/auto_delete.h"
 #include "node/checkpointer.h"
 #include "node/delivery.h"
+#include "node/queue_arguments.h"
 #include "node/queue_gets.h"
 #include "node/queue_requests.h"
 #include "node/queue_storer.h"
@@ -117,7 +118,7 @@ struct QueueHost::Parts {
 
 QueueDurability QueueHost::Parts::durability_of(const v1::QueueDefinition& definition) const {
   if (!definition.durable()) return QueueDurability::kTransient;
-  const auto argument = definition.arguments().find("x-durability");
+  const auto argument = definition.arguments().find(std::string(kDurabilityArgument));
   if (argument != definition.arguments().end()) {
     const v1::FieldValue& value = argument->second;
     if (value.string_value() == "sync") return QueueDurability::kSync;
@@ -180,6 +181,8 @@ void QueueHost::add_queue(const v1::QueueDefinition& definition) {
     parts.open().disk.drop_queue(queue.id());
     queue.start_empty();
   }
+  const storage::GcOverrides gc = gc_overrides_of(definition);
+  if (!gc.empty()) parts.open().disk.set_gc(queue.id(), gc);
 }
 
 void QueueHost::remove_queue(QueueId id) {

@@ -141,6 +141,8 @@ class DiskDataCenter {
   /// For one queue, or for all. PRECONDITION_FAILED for kRun while it is paused.
   virtual Status collect(GcCommand command, std::optional<QueueId> queue) = 0;
   virtual QueueGc collecting(QueueId queue) const = 0;
+  /// The queue's own thresholds, until drop_queue().
+  virtual void set_gc(QueueId queue, const GcOverrides& overrides) = 0;
 
   // ---- other work
 

@@ -311,6 +311,10 @@ QueueGc FileDiskDataCenter::collecting(QueueId queue) const {
   return collector_ ? collector_->queue(queue) : QueueGc();
 }
 
+void FileDiskDataCenter::set_gc(QueueId queue, const GcOverrides& overrides) {
+  if (collector_) collector_->set_overrides(queue, overrides);
+}
+
 // ---- other work
 
 void FileDiskDataCenter::run_in_background(std::function<void()> work, std::function<void()> done) {

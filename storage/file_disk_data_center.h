@@ -49,6 +49,7 @@ class FileDiskDataCenter final : public DiskDataCenter {
                                       std::size_t limit) const override;
   Status collect(GcCommand command, std::optional<QueueId> queue) override;
   QueueGc collecting(QueueId queue) const override;
+  void set_gc(QueueId queue, const GcOverrides& overrides) override;
   void run_in_background(std::function<void()> work, std::function<void()> done) override;
   DiskStats stats() const override;
   void stop() override;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "common/clock.h"
 
@@ -14,6 +15,15 @@ struct GcThresholds {
   std::uint32_t valid_percent = 50;        // below this share of valid bytes
   std::uint32_t merge_percent = 75;        // of segment_bytes, that a merged segment may have
   std::uint64_t slack_bytes = 4ull << 20;  // garbage of a queue that is never collected
+};
+
+/// What one queue has in the place of the node's thresholds.
+struct GcOverrides {
+  std::optional<std::uint64_t> min_bytes;  // and slack_bytes
+  std::optional<std::uint32_t> min_messages;
+  std::optional<std::uint32_t> valid_percent;
+
+  bool empty() const { return !min_bytes && !min_messages && !valid_percent; }
 };
 
 struct GcOptions {

@@ -135,7 +135,17 @@ Status SegmentCollector::command(GcCommand command, std::optional<QueueId> queue
   return Status::ok();
 }
 
+void SegmentCollector::set_overrides(QueueId queue, const GcOverrides& overrides) {
+  if (overrides.empty()) {
+    overrides_.erase(queue);
+  } else {
+    overrides_[queue] = overrides;
+  }
+  if (store_.table(queue) != nullptr) enqueue(queue);
+}
+
 void SegmentCollector::forget(QueueId queue) {
+  overrides_.erase(queue);
   paused_.erase(queue);
   forced_.erase(queue);
   set_debt(queue, 0);
@@ -187,8 +197,9 @@ void SegmentCollector::look(TimePoint now) {
 
 bool SegmentCollector::begin_step(QueueId queue) {
   const SegmentTable* const table = store_.table(queue);
-  if (table == nullptr) {
-    forget(queue);
+  if (table == nullptr) {  // nothing stored any more
+    forced_.erase(queue);
+    set_debt(queue, 0);
     return false;
   }
   std::vector<SegmentFigures> figures;
@@ -199,11 +210,12 @@ bool SegmentCollector::begin_step(QueueId queue) {
     garbage_ += figures.back().garbage();
   }
   // Before that, what consumers are just working through would be copied for nothing.
-  const bool beyond = beyond_bound(figures, options_.thresholds);
+  const GcThresholds own = thresholds_of(queue);
+  const bool beyond = beyond_bound(figures, own);
   set_debt(queue, beyond ? garbage_ : 0);
-  const bool forced = forced_.contains(queue);
-  if ((!beyond && !forced) || paused_.contains(queue)) return false;
-  const GcThresholds thresholds = forced ? forced_thresholds() : options_.thresholds;
+  const bool asked_for = forced_.contains(queue);
+  if ((!beyond && !asked_for) || paused_.contains(queue)) return false;
+  const GcThresholds thresholds = asked_for ? forced(own) : own;
   const bool waits = waits_for_checkpoint(figures, thresholds);
   if (waits) wanted_checkpoints_.insert(store_.shard_of(queue));
   const std::uint64_t earned = 2 * stats_.reclaimed_bytes;
@@ -227,8 +239,19 @@ bool SegmentCollector::begin_step(QueueId queue) {
   return true;
 }
 
-GcThresholds SegmentCollector::forced_thresholds() const {
+GcThresholds SegmentCollector::thresholds_of(QueueId queue) const {
   GcThresholds thresholds = options_.thresholds;
+  const auto own = overrides_.find(queue);
+  if (own == overrides_.end()) return thresholds;
+  const GcOverrides& overrides = own->second;
+  thresholds.slack_bytes = overrides.min_bytes.value_or(thresholds.slack_bytes);
+  thresholds.min_bytes = overrides.min_bytes.value_or(thresholds.min_bytes);
+  thresholds.min_messages = overrides.min_messages.value_or(thresholds.min_messages);
+  thresholds.valid_percent = overrides.valid_percent.value_or(thresholds.valid_percent);
+  return thresholds;
+}
+
+GcThresholds SegmentCollector::forced(GcThresholds thresholds) {
   thresholds.min_bytes = 0;
   thresholds.min_messages = 0;
   thresholds.valid_percent = kForcedValidPercent;

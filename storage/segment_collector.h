@@ -41,6 +41,8 @@ class SegmentCollector {
   /// nothing: a copy under way is finished.
   Status command(GcCommand command, std::optional<QueueId> queue);
   QueueGc queue(QueueId queue) const { return {paused_.contains(queue), forced_.contains(queue)}; }
+  /// From now on, for this queue.
+  void set_overrides(QueueId queue, const GcOverrides& overrides);
   /// The queue was deleted.
   void forget(QueueId queue);
 
@@ -55,7 +57,8 @@ class SegmentCollector {
   void enqueue(QueueId queue);
   void measure(TimePoint now);
   void set_debt(QueueId queue, std::uint64_t bytes);
-  GcThresholds forced_thresholds() const;
+  GcThresholds thresholds_of(QueueId queue) const;
+  static GcThresholds forced(GcThresholds thresholds);
   /// Puts some more queues in line when all are to be collected.
   void sweep();
   void look(TimePoint now);
@@ -78,6 +81,7 @@ class SegmentCollector {
   std::uint64_t measured_bytes_ = 0;
   std::uint64_t slice_bytes_ = 0;  // copied, whatever became of it
   std::unordered_map<QueueId, std::uint64_t> debts_;
+  std::unordered_map<QueueId, GcOverrides> overrides_;
   std::set<QueueId> paused_;
   std::set<QueueId> forced_;                     // to be collected beyond what the thresholds say
   std::optional<SegmentStore::Position> sweep_;  // all up to here are in line

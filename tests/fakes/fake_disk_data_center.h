@@ -270,6 +270,8 @@ class FakeDiskDataCenter final : public DiskDataCenter {
     return Status::ok();
   }
   QueueGc collecting(QueueId) const override { return {}; }
+  void set_gc(QueueId id, const GcOverrides& overrides) override { gc_overrides[id] = overrides; }
+  std::map<QueueId, GcOverrides> gc_overrides;
 
   std::vector<ShardId> take_wanted_checkpoints() override {
     return std::exchange(wanted_checkpoints, {});

@@ -143,6 +143,20 @@ TEST_F(CatalogRulesTest, UnknownAndWrongArgumentsAreNamed) {
   EXPECT_NE(message(odd).find("'x-durability' of queue 'q' is -1"), std::string::npos);
   arguments["x-durability"].set_string_value("never");
   EXPECT_EQ(code(odd), Code::kPreconditionFailed);
+  arguments.clear();
+  arguments["x-gc-valid-percent"].set_int_value(67);
+  EXPECT_NE(message(odd).find("'x-gc-valid-percent' of queue 'q' is 67; it must be a whole number "
+                              "between 1 and 66"),
+            std::string::npos);
+  arguments["x-gc-valid-percent"].set_string_value("50");
+  EXPECT_EQ(code(odd), Code::kPreconditionFailed);
+  arguments["x-gc-valid-percent"].set_int_value(66);
+  arguments["x-gc-min-messages"].set_int_value(0);
+  EXPECT_EQ(code(odd), Code::kPreconditionFailed);
+  arguments["x-gc-min-messages"].set_int_value(1);
+  arguments["x-gc-min-bytes"].set_int_value(4095);
+  EXPECT_EQ(code(odd), Code::kPreconditionFailed);
+  arguments["x-gc-min-bytes"].set_int_value(4096);
   EXPECT_EQ(state_.find_queue("/", "q"), nullptr);
   arguments["x-durability"].set_string_value("sync");
   EXPECT_EQ(code(odd), Code::kOk);

@@ -231,5 +231,23 @@ TEST_F(QueueSemantics, TellsTheDiskWhatToDoAboutGarbage) {
   EXPECT_EQ(request(message).reply.error().code(), 404u);
 }
 
+TEST_F(QueueSemantics, TellsTheDiskAQueuesOwnThresholdsOfGarbage) {
+  declare(1);
+  EXPECT_TRUE(disk.gc_overrides.empty());
+  v1::QueueDefinition definition;
+  definition.set_id(2);
+  definition.set_name("q2");
+  definition.set_vhost("/");
+  definition.set_durable(true);
+  auto& arguments = *definition.mutable_arguments();
+  arguments["x-gc-min-bytes"].set_int_value(65'536);
+  arguments["x-gc-valid-percent"].set_int_value(20);
+  host->add_queue(definition);
+  const storage::GcOverrides own = disk.gc_overrides.at(QueueId{2});
+  EXPECT_EQ(own.min_bytes, 65'536u);
+  EXPECT_EQ(own.valid_percent, 20u);
+  EXPECT_EQ(own.min_messages, std::nullopt);
+}
+
 }  // namespace
 }  // namespace segue::node

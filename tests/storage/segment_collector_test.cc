@@ -167,6 +167,24 @@ TEST_F(Collecting, ForgetsTheDebtOfAQueueThatIsDeleted) {
   EXPECT_FALSE(collector_.queue(kQueue).paused);
 }
 
+TEST_F(Collecting, HoldsAQueueToItsOwnThresholds) {
+  const QueueId other{8};
+  GcOverrides wide;
+  wide.min_bytes = 2 << 20;
+  collector_.set_overrides(kQueue, wide);
+  fill(kQueue, 1000);
+  fill(other, 1000);
+  settle_but(kQueue, 1000, 10);
+  settle_but(other, 1000, 10);
+  poll_until_idle();
+  EXPECT_GT(disk_bytes(), 900'000u);
+  EXPECT_EQ(collector_.stats().debt_bytes, 0u);
+  EXPECT_LT(store_.stored(other).disk_bytes, 2 * 100 * 1100 + (16u << 10));
+  collector_.set_overrides(kQueue, {});  // the node's again
+  poll_until_idle();
+  EXPECT_LT(disk_bytes(), 2 * 100 * 1100 + (16u << 10));
+}
+
 TEST_F(Collecting, CollectsWhatTheThresholdsLeaveWhenItIsAskedTo) {
   const QueueId other{8};
   fill(kQueue, 1000);
