@@ -3,11 +3,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "bench/matrix/budgets.h"
+#include "bench/matrix/garbage.h"
 #include "bench/matrix/measurement.h"
 #include "bench/matrix/runner.h"
 #include "cli/local_cluster.h"
@@ -20,6 +23,7 @@ constexpr const char* kBegin = "<!-- figures: begin -->\n";
 constexpr const char* kEnd = "<!-- figures: end -->\n";
 constexpr std::uint64_t kQueues = 100'000;
 constexpr std::uint64_t kBacklog = 10'000'000;
+constexpr std::uint64_t kGarbage = 1'000'000;
 
 struct Settings {
   std::uint64_t runs = 5;
@@ -44,10 +48,11 @@ void declare(cli::OptionTable& options, Settings& settings) {
                {"results", 0, "FILE", "put the tables between the marks in this file"});
   options.text(settings.title, {"title", 0, "TEXT", "a line above the tables"});
   options.choice(settings.budget,
-                 {"budget", 0, "queues|backlog",
+                 {"budget", 0, "queues|backlog|garbage",
                   "instead of the matrix: 100,000 queues on one node, or 10 million messages of 1 "
-                  "KiB in one queue (11 GiB of disk); memory, kill -9, recovery"},
-                 {"queues", "backlog"});
+                  "KiB in one queue (11 GiB of disk); memory, kill -9, recovery. Or latencies "
+                  "while the garbage of a queue of 1 million messages of 1 KiB is collected"},
+                 {"queues", "backlog", "garbage"});
   options.number(settings.count, {"count", 'n', "N", "with --budget: another number of them"}, 1,
                  1'000'000'000);
   options.flag(settings.list, {"list", 'l', "", "list the scenarios"});
@@ -95,9 +100,19 @@ int run_budget(const Settings& settings, const std::string& directory) {
   options.binaries = cli::own_directory();
   options.directory = directory;
   options.progress = show_progress;
-  const bool queues = settings.budget == "queues";
-  options.count = settings.count != 0 ? settings.count : queues ? kQueues : kBacklog;
-  const Result<std::string> text = queues ? measure_queues(options) : measure_backlog(options);
+  struct Budget {
+    const char* name;
+    std::uint64_t count;
+    Result<std::string> (*measure)(const BudgetOptions&);
+  };
+  constexpr Budget kBudgets[] = {{"queues", kQueues, measure_queues},
+                                 {"backlog", kBacklog, measure_backlog},
+                                 {"garbage", kGarbage, measure_garbage}};
+  const Budget& budget =
+      *std::find_if(std::begin(kBudgets), std::end(kBudgets),
+                    [&](const Budget& one) { return settings.budget == one.name; });
+  options.count = settings.count != 0 ? settings.count : budget.count;
+  const Result<std::string> text = budget.measure(options);
   ::rmdir(directory.c_str());
   if (!text) return fail(text.status());
   std::printf("%s", text->c_str());
