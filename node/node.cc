@@ -195,6 +195,9 @@ NodeCatalog::Options Node::catalog_options() const {
   const ClusterConfig& config = environment_.config;
   NodeCatalog::Options options;
   options.node_id = self_.id;
+  for (const storage::Committed& end : opened_.durable_elsewhere) {
+    if (end.shard == kCatalogShard) options.durable_end = end.up_to;
+  }
   options.leader.cluster = config.cluster;
   options.leader.shard_count = config.shards;
   for (const NodeConfig& node : config.nodes) options.leader.node_ids.push_back(node.id);

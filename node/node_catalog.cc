@@ -55,6 +55,7 @@ Status NodeCatalog::replay(const std::vector<v1::CatalogEntry>& entries) {
 }
 
 Status NodeCatalog::start_leader(LogIndex log_end) {
+  SEGUE_RETURN_IF_ERROR(check_reaches_durable_end());
   // The log may have been released as a whole: the file then knows better where it ends.
   const LogIndex end(std::max(log_end.value, state_.index().value));
   log_.emplace(parts_.disk, kCatalogShard, end);
@@ -65,6 +66,18 @@ Status NodeCatalog::start_leader(LogIndex log_end) {
   parts_.queues.end_of_catalog_load();
   loaded_ = true;
   return {};
+}
+
+Status NodeCatalog::check_reaches_durable_end() const {
+  if (state_.index().value >= options_.durable_end.value) return {};
+  return Status(Code::kCorruption,
+                "catalog.db and the log in wal/ end at change " +
+                    std::to_string(state_.index().value) + " of the catalog, but change " +
+                    std::to_string(options_.durable_end.value) +
+                    " was durable: catalog.db or files of the log were removed, cut short or "
+                    "replaced by older copies. Nothing was removed now: restore them, or copy "
+                    "catalog.db from the node that names the highest index. To go on without what "
+                    "is lost, copy the directory, then remove log_ends in it");
 }
 
 // Queues that the catalog does not name any more were deleted. Those that it cannot know yet were

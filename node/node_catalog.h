@@ -26,6 +26,7 @@ class NodeCatalog {
     CatalogLeader::Options leader;
     NodeLink::Options link;  // to the leader; link.node_id is the leader's id
     std::string node_id;     // this node's
+    LogIndex durable_end;    // catalog.db and the log reached this before the start, at least
   };
   struct Parts {
     storage::DiskDataCenter& disk;
@@ -77,6 +78,7 @@ class NodeCatalog {
   Status replay(const std::vector<v1::CatalogEntry>& entries);
   Status start_leader(LogIndex log_end);
   Status check_knows_queues() const;
+  Status check_reaches_durable_end() const;
   void start_follower();
 
   Options options_;

@@ -189,6 +189,9 @@ struct OpenedDisk {
   std::vector<RecoveredShard> shards;
   /// The highest index of each shard's log, its checkpoint included.
   std::vector<Committed> log_ends;
+  /// Up to where logs whose state is elsewhere (the catalog's) were durable before this start, at
+  /// least: with that state they must reach it, or something was lost.
+  std::vector<Committed> durable_elsewhere;
 };
 
 /// Locks the directory (made if missing), checks its identity, recovers. `replay` is called for

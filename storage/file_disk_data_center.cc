@@ -66,7 +66,8 @@ FileDiskDataCenter::FileDiskDataCenter(FileSystem& files, DiskOptions options,
       context_{files_, options_.logger == nullptr ? *own_logger_ : *options_.logger,
                directory_->path(), options_.segment_bytes, options_.fatal},
       executor_(std::move(executor)),
-      segments_(context_, *executor_, options_.queue_name) {}
+      segments_(context_, *executor_, options_.queue_name),
+      log_ends_(files_, directory_->path()) {}
 
 FileDiskDataCenter::~FileDiskDataCenter() {
   // Ends the thread before what it works on goes; nothing new is started, no callbacks are run.
@@ -79,13 +80,16 @@ Result<OpenedDisk> FileDiskDataCenter::recover(std::unique_ptr<FileDiskDataCente
   // Before the background thread's first answer the disk must not look full.
   const auto free = files_.free_bytes(directory_->path());
   if (free.is_ok()) free_bytes_ = *free;
+  SEGUE_RETURN_IF_ERROR(load_log_ends());
   SegmentRecovery segment_recovery(context_, segments_);
   auto shards = segment_recovery.run();
   if (!shards.is_ok()) return shards.status();
   SEGUE_RETURN_IF_ERROR(shards_ready(*this, *shards));
   auto log = recover_log(*shards, replay);
   if (!log.is_ok()) return log.status();
+  SEGUE_RETURN_IF_ERROR(log_ends_.check(options_.shard_count, *shards, *log));
   segment_recovery.finish();
+  SEGUE_RETURN_IF_ERROR(log_ends_.expect_no_file_behind(*log));
 
   WalOptions wal;
   wal.directory = directory_->path_of("wal");
@@ -118,6 +122,11 @@ Result<OpenedDisk> FileDiskDataCenter::recover(std::unique_ptr<FileDiskDataCente
   OpenedDisk opened;
   for (const auto& [shard, index] : ends) opened.log_ends.push_back({shard, index});
   for (const RecoveredShard& shard : *shards) wal_->release(shard.shard, shard.applied);
+  for (const auto& [shard, index] : log_ends_.noted().ends) {
+    if (shard.value >= options_.shard_count) opened.durable_elsewhere.push_back({shard, index});
+  }
+  noted_at_file_ = wal_->current_file();
+  if (log_ends_.note({noted_at_file_, wal_->durable_ends()})) write_log_ends();
   opened.disk = std::move(self);
   opened.shards = std::move(*shards);
   return opened;
@@ -134,11 +143,45 @@ Result<RecoveredWal> FileDiskDataCenter::recover_log(const std::vector<Recovered
   for (const RecoveredShard& shard : shards) options.applied[shard.shard] = shard.applied;
   auto log = recover_wal(files_, options, replay);
   if (log.is_ok() && log->torn) {
-    context_.log.info("wal_torn_tail", {{"path", log->torn->path},
+    // After a loss of power this is what was being written; after anything else it may be damage.
+    context_.log.warn("wal_torn_tail", {{"path", log->torn->path},
                                         {"offset", log->torn->offset},
-                                        {"dropped_groups", log->torn->dropped_groups}});
+                                        {"dropped_groups", log->torn->dropped_groups},
+                                        {"dropped_bytes", log->torn->dropped_bytes}});
   }
   return log;
+}
+
+// ---- how far the log is durable
+
+Status FileDiskDataCenter::load_log_ends() {
+  const Status loaded = log_ends_.load();
+  if (loaded.code() != Code::kCorruption) return loaded;
+  // It only helps to find other damage.
+  context_.log.error("log_ends_damaged",
+                     {{"reason", loaded}, {"effect", "lost files may not be noticed this time"}});
+  return {};
+}
+
+void FileDiskDataCenter::note_log_ends() {
+  if (writing_log_ends_ || wal_->current_file() == noted_at_file_) return;
+  noted_at_file_ = wal_->current_file();
+  if (!log_ends_.note({noted_at_file_, wal_->durable_ends()})) return;
+  writing_log_ends_ = true;
+  auto status = std::make_shared<Status>();
+  executor_->post({[this, status, noted = log_ends_.noted()] {
+                     *status = log_ends_.write(noted);
+                     return true;
+                   },
+                   [this, status] {
+                     writing_log_ends_ = false;
+                     if (!*status) context_.log.warn("log_ends_not_written", {{"reason", *status}});
+                   }});
+}
+
+void FileDiskDataCenter::write_log_ends() {
+  const Status written = log_ends_.write(log_ends_.noted());
+  if (!written) context_.log.warn("log_ends_not_written", {{"reason", written}});
 }
 
 // ---- the log
@@ -157,6 +200,7 @@ std::vector<Committed> FileDiskDataCenter::poll() {
   auto committed = wal_->poll();
   if (collector_) collector_->poll(now());
   prepare_wal_files();
+  note_log_ends();
   refresh_free_bytes();
   return committed;
 }
@@ -345,7 +389,11 @@ void FileDiskDataCenter::stop() {
   if (wal_ == nullptr) return;
   if (const Status stopped = wal_->stop(); !stopped.is_ok()) {
     context_.log.error("wal_not_closed", {{"reason", stopped}});
+    return;
   }
+  // A log that nobody needs may go: then checkpoints and catalog.db have all.
+  const std::uint64_t last_file = wal_->all_released() ? 0 : wal_->current_file();
+  if (log_ends_.note({last_file, wal_->durable_ends()})) write_log_ends();
 }
 
 }  // namespace segue::storage

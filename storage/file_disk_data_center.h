@@ -11,6 +11,7 @@
 #include "storage/checkpoint_job.h"
 #include "storage/data_directory.h"
 #include "storage/disk_data_center.h"
+#include "storage/log_ends.h"
 #include "storage/segment_collector.h"
 #include "storage/segment_context.h"
 #include "storage/segment_store.h"
@@ -75,6 +76,10 @@ class FileDiskDataCenter final : public DiskDataCenter {
   void end_checkpoint(ShardId shard, const CheckpointJob& job, CheckpointCall& call);
   TimePoint now() const;
   void prepare_wal_files();
+  Status load_log_ends();
+  /// Writes down how far the log is durable, once for each of its files.
+  void note_log_ends();
+  void write_log_ends();
   void refresh_free_bytes();
 
   FileSystem& files_;
@@ -86,6 +91,9 @@ class FileDiskDataCenter final : public DiskDataCenter {
   SegmentStore segments_;
   std::optional<SegmentCollector> collector_;
   std::unique_ptr<WalWriter> wal_;
+  LogEndsFile log_ends_;
+  std::uint64_t noted_at_file_ = 0;
+  bool writing_log_ends_ = false;
   // A checkpoint of the shard is being written; those that wait for its end.
   std::map<ShardId, std::vector<CheckpointCall>> checkpoints_;
   bool preparing_wal_files_ = false;

@@ -149,10 +149,16 @@ Status Recovery::check_index(const WalRecordHeader& record) const {
   const std::uint64_t last = known ? end->second.value : 0;
   const std::uint64_t needed = std::max(last, applied(shard).value);
   if (record.index > last && record.index <= needed + 1) return Status::ok();
+  const std::string cause =
+      known ? "records between them are missing"
+      : needed > 0
+          ? "the files of the log before this one are missing, or the shard's checkpoint is from "
+            "an older copy. Restore them"
+          : "the shard's checkpoint is missing, or the files of the log before this one are. "
+            "Restore them";
   return Status(Code::kCorruption, here() + ": shard " + std::to_string(record.shard) +
                                        " goes on with index " + std::to_string(record.index) +
-                                       " after " + std::to_string(needed) +
-                                       ": records between them are missing");
+                                       " after " + std::to_string(needed) + ": " + cause);
 }
 
 LogIndex Recovery::applied(ShardId shard) const {
@@ -165,7 +171,7 @@ LogIndex Recovery::applied(ShardId shard) const {
 Status Recovery::judge_end(std::size_t at) {
   auto remains = reader_->has_remains_at(offset_);
   if (!remains) return remains.status();
-  std::uint64_t dropped = *remains ? 1 : 0;
+  WalTornTail torn{reader_->path(), offset_, *remains ? 1u : 0u, *remains ? kWalBlock : 0};
   std::string proof;
   std::unique_ptr<WalReader> later;
   for (std::size_t file = at; file < numbers_.size(); ++file) {
@@ -180,7 +186,8 @@ Status Recovery::judge_end(std::size_t at) {
           // Of a log without a valid beginning: its first file was in use before any later one.
           const std::uint64_t missing = expected_ != 0 ? expected_ : file == at ? header.first : 0;
           if (header.sequence < missing) return;
-          ++dropped;
+          ++torn.dropped_groups;
+          torn.dropped_bytes += std::min(header.bytes, reader.size() - offset);
           if (header.synced >= missing && proof.empty()) {
             proof = reader.path() + " at offset " + std::to_string(offset);
           }
@@ -192,7 +199,7 @@ Status Recovery::judge_end(std::size_t at) {
                                          " is missing, but it was synced before the group in " +
                                          proof + " was written");
   }
-  if (dropped > 0) result_.torn = WalTornTail{reader_->path(), offset_, dropped};
+  if (torn.dropped_groups > 0) result_.torn = std::move(torn);
   return Status::ok();
 }
 

@@ -26,8 +26,10 @@ struct WalFileUse {
 struct WalTornTail {
   std::string path;
   std::uint64_t offset = 0;  // where the log ends
-  std::uint64_t dropped_groups =
-      0;  // that were at least begun; nothing proves that they were synced
+  // Of groups that were at least begun; nothing proves that they were synced. Zeros, and what a
+  // recycled file held before, do not count.
+  std::uint64_t dropped_groups = 0;
+  std::uint64_t dropped_bytes = 0;  // at least
 };
 
 /// What recover_wal() found: WalWriter::open() carries on from here.

@@ -242,6 +242,24 @@ std::vector<ShardId> WalWriter::pinning() const {
   return shards;
 }
 
+std::map<ShardId, LogIndex> WalWriter::durable_ends() const {
+  std::map<ShardId, LogIndex> ends = released_;
+  const bool all = stopped_ && !failed_.load();
+  const std::size_t synced = used_.size() - (all ? 0 : 1);
+  for (std::size_t i = 0; i < synced; ++i) {
+    for (const auto& [shard, index] : used_[i].highest) {
+      LogIndex& end = ends[shard];
+      end = std::max(end, index);
+    }
+  }
+  return ends;
+}
+
+bool WalWriter::all_released() const {
+  return std::all_of(used_.begin(), used_.end(),
+                     [this](const WalFileUse& file) { return is_released(file.highest); });
+}
+
 WalUsage WalWriter::usage() const {
   WalUsage usage;
   for (const WalFileUse& file : used_) usage.file_bytes += file.file_bytes;

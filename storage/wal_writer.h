@@ -68,6 +68,13 @@ class WalWriter {
   /// (and releasing) them frees it.
   std::vector<ShardId> pinning() const;
   WalUsage usage() const;
+  /// The number of the file that was written to last, as far as is known here.
+  std::uint64_t current_file() const { return used_.back().number; }
+  /// Of each shard, up to where its records are durable for sure: released, or in a file that was
+  /// synced before the current one was begun; after a stop() that went well, all of them.
+  std::map<ShardId, LogIndex> durable_ends() const;
+  /// No record of the log is needed any more.
+  bool all_released() const;
 
   /// True when prepare_files() has something to do: files to recycle, or to make (about once a
   /// second after a failure). Cheap; any thread.

@@ -45,6 +45,9 @@ class WalModel {
     if (wal_.wal == nullptr) return;  // live() has complained
     EXPECT_TRUE(wal_.wal->stop());
     note_committed();
+    for (const auto& [shard, index] : written_) {
+      EXPECT_EQ(noted_[shard], index) << "a clean stop makes all of it durable";
+    }
     floor_ = written_;
     wal_.wal.reset();
   }
@@ -66,6 +69,7 @@ class WalModel {
       EXPECT_TRUE(wal_.files.halted()) << opened.to_string();
       return false;
     }
+    note_durable();
     wal_.committed.clear();
     // Whatever was recovered was made durable by opening.
     for (const auto& [shard, entries] : model_) floor_[shard] = written_[shard] = entries.size();
@@ -112,6 +116,13 @@ class WalModel {
     }
   }
 
+  /// What the log says to be durable may be written down elsewhere, and is held against it then.
+  void note_durable() {
+    for (const auto& [shard, index] : wal_.wal->durable_ends()) {
+      noted_[shard] = std::max(noted_[shard], index.value);
+    }
+  }
+
   /// Waits until all that was appended is committed.
   void settle() {
     wal_.wal->flush();
@@ -126,6 +137,7 @@ class WalModel {
 
   void note_committed() {
     for (const Committed& done : wal_.wal->poll()) wal_.committed[done.shard] = done.up_to;
+    note_durable();
     for (const auto& [shard, index] : wal_.committed) {
       EXPECT_LE(index.value, model_[shard].size());
       written_[shard] = std::max(written_[shard], index.value);
@@ -173,6 +185,7 @@ class WalModel {
     for (auto& [shard, entries] : model_) {
       const std::uint64_t applied = wal_.applied[shard].value;
       const std::uint64_t end = applied + wal_.replayed[shard].size();
+      ASSERT_GE(end, noted_[shard]) << "said to be durable, shard " << shard.value;
       const auto least = must.find(shard);
       if (least != must.end()) {
         ASSERT_GE(end, least->second) << "lost, shard " << shard.value;
@@ -195,6 +208,7 @@ class WalModel {
   std::uint64_t places_ = 0;
   std::map<ShardId, std::uint64_t> written_;  // committed: survives a killed process
   std::map<ShardId, std::uint64_t> floor_;    // committed and synced: survives a power loss
+  std::map<ShardId, std::uint64_t> noted_;    // said to be durable, ever
   std::vector<std::pair<std::uint64_t, std::pair<ShardId, std::uint64_t>>> sync_waits_;
 };
 

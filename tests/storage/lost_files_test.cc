@@ -1,0 +1,209 @@
+// Files that were removed, cut short or replaced by older ones while the node was stopped: what
+// they held is never missing without a word.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "storage/wal_format.h"
+#include "tests/storage/model_workload.h"
+
+namespace segue::storage {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+/// A disk whose log has let go of its beginning: 400 messages each in queues 1 and 2, in shards 1
+/// and 0; the last 20 of each are in the log alone if the node is killed.
+struct WorkedDisk {
+  enum class End { kStopped, kKilled };
+
+  explicit WorkedDisk(End end, bool checkpoint_at_end = true) {
+    ModelNode node(files);
+    for (std::uint64_t round = 0; round < 20; ++round) {
+      for (const std::uint64_t queue : {1, 2}) {
+        const std::uint64_t first = node.next_sequence(queue);
+        EXPECT_TRUE(node.run(queue, "E " + std::to_string(queue) + " " + std::to_string(first) +
+                                        " " + std::to_string(first + 19) + " " +
+                                        std::string(3000, 'x')));
+      }
+      if (round == 19 && !checkpoint_at_end) break;
+      for (const std::uint64_t queue : {1, 2}) {
+        EXPECT_TRUE(node.checkpoint(ModelNode::shard_of(queue)));
+        if (round == 5) older[queue] = files.content(checkpoint(queue));
+      }
+      for (int i = 0; i < 5; ++i) node.poll();
+    }
+    whole = *node.held();
+    if (end == End::kStopped) {
+      node.stop();
+    } else {
+      files.kill_process();
+    }
+  }
+
+  static std::string checkpoint(std::uint64_t queue) {
+    return "/data/shards/" + std::to_string(queue % ModelNode::kShards) + "/checkpoint";
+  }
+  std::vector<std::string> paths_in(const std::string& directory) const {
+    std::vector<std::string> found;
+    for (const std::string& path : files.paths()) {
+      if (path.starts_with(directory)) found.push_back(path);
+    }
+    return found;
+  }
+  void remove_all(const std::string& directory) {
+    for (const std::string& path : paths_in(directory)) EXPECT_TRUE(files.remove(path).is_ok());
+  }
+  Status start() { return ModelNode(files).opened(); }
+  /// As after a start; nothing if it is refused.
+  std::optional<Model> held() {
+    ModelNode node(files);
+    return node.opened().is_ok() ? node.held() : std::nullopt;
+  }
+
+  FaultyFileSystem files;
+  std::map<std::uint64_t, std::string> older;  // checkpoints, by queue
+  Model whole;
+};
+using End = WorkedDisk::End;
+
+TEST(LostFiles, ALostCheckpointIsRefusedAndNothingIsDeleted) {
+  for (const End end : {End::kStopped, End::kKilled}) {
+    WorkedDisk disk(end);
+    const std::string path = WorkedDisk::checkpoint(1);
+    const std::string kept = disk.files.content(path);
+    ASSERT_TRUE(disk.files.remove(path).is_ok());
+    const auto before = disk.files.paths();
+    const Status refused = disk.start();
+    EXPECT_EQ(refused.code(), Code::kCorruption);
+    EXPECT_THAT(refused.message(),
+                AllOf(HasSubstr("shard 1 "), HasSubstr("missing"), HasSubstr("estore them")));
+    EXPECT_EQ(disk.files.paths(), before);
+    disk.files.set_content(path, kept);
+    EXPECT_EQ(disk.held(), disk.whole);
+  }
+}
+
+TEST(LostFiles, ALostDirectoryOfShardsIsRefused) {
+  for (const End end : {End::kStopped, End::kKilled}) {
+    WorkedDisk disk(end);
+    disk.remove_all("/data/shards");
+    EXPECT_EQ(disk.start().code(), Code::kCorruption);
+  }
+}
+
+TEST(LostFiles, AnOlderCheckpointIsRefused) {
+  for (const End end : {End::kStopped, End::kKilled}) {
+    WorkedDisk disk(end);
+    disk.files.set_content(WorkedDisk::checkpoint(2), disk.older[2]);
+    EXPECT_EQ(disk.start().code(), Code::kCorruption);
+  }
+}
+
+TEST(LostFiles, ALostLogIsRefusedWhenTheCheckpointsNeedIt) {
+  WorkedDisk disk(End::kStopped, /*checkpoint_at_end=*/false);
+  disk.remove_all("/data/wal");
+  const Status refused = disk.start();
+  EXPECT_EQ(refused.code(), Code::kCorruption);
+  EXPECT_THAT(refused.message(),
+              AllOf(HasSubstr("/data/wal"), HasSubstr("1 other shards"), HasSubstr("log_ends")));
+}
+
+TEST(LostFiles, AKilledNodesLogThatLostItsLastFilesIsRefused) {
+  WorkedDisk disk(End::kKilled);
+  const MemoryDisk::Image image = disk.files.image();
+  const auto log = disk.paths_in("/data/wal/");
+  for (std::size_t lost = 1; lost <= log.size(); ++lost) {
+    disk.files.restore(image);
+    for (std::size_t i = log.size() - lost; i < log.size(); ++i) {
+      ASSERT_TRUE(disk.files.remove(log[i]).is_ok());
+    }
+    const auto held = disk.held();
+    if (held) {
+      EXPECT_EQ(*held, disk.whole) << lost;
+    }
+    if (lost == log.size()) {
+      EXPECT_FALSE(held);
+    }
+  }
+}
+
+TEST(LostFiles, ALostLogThatNobodyNeedsIsNoLoss) {
+  WorkedDisk disk(End::kStopped);
+  disk.remove_all("/data/wal");
+  EXPECT_EQ(disk.held(), disk.whole);
+  EXPECT_EQ(disk.held(), disk.whole) << "the new log does not fit the checkpoints";
+}
+
+TEST(LostFiles, TheFileThatTellsWhatIsMissingCanBeGivenUp) {
+  WorkedDisk disk(End::kStopped, /*checkpoint_at_end=*/false);
+  disk.remove_all("/data/wal");
+  ASSERT_TRUE(disk.files.remove("/data/log_ends").is_ok());
+  const auto held = disk.held();
+  ASSERT_TRUE(held.has_value());
+  EXPECT_EQ(held->at(1).size(), 380u);  // as of the checkpoint
+  EXPECT_TRUE(disk.files.exists("/data/log_ends"));
+}
+
+TEST(LostFiles, NoFileOfTheLogCanBeLostOrCutUnnoticedAfterAStop) {
+  WorkedDisk disk(End::kStopped, /*checkpoint_at_end=*/false);
+  const MemoryDisk::Image image = disk.files.image();
+  std::size_t refused = 0;
+  for (const std::string& path : disk.paths_in("/data/wal/")) {
+    disk.files.restore(image);
+    const std::string content = disk.files.content(path);
+    for (std::size_t keep = 0; keep < content.size(); keep += 1000) {
+      disk.files.restore(image);
+      if (keep == 0) {
+        ASSERT_TRUE(disk.files.remove(path).is_ok());
+      } else {
+        disk.files.set_content(path, content.substr(0, keep));
+      }
+      const auto held = disk.held();
+      refused += !held.has_value();
+      if (held) {
+        ASSERT_EQ(*held, disk.whole) << path << " cut to " << keep;
+      }
+    }
+  }
+  EXPECT_GT(refused, 5u);
+}
+
+TEST(LostFiles, ALostOldestFileOfTheLogIsRefusedWhenItHadTheLastOfAShard) {
+  FaultyFileSystem files;
+  {
+    ModelNode node(files);
+    ASSERT_TRUE(node.run(2, "E 2 1 5"));
+    for (std::uint64_t i = 1; i <= 30; ++i) {
+      const std::string place = std::to_string(i);
+      ASSERT_TRUE(node.run(1, "E 1 " + place + " " + place + " " + std::string(3000, 'x')));
+    }
+  }
+  files.kill_process();
+  ASSERT_TRUE(files.remove("/data/wal/" + wal_file_name(1)).is_ok());
+  EXPECT_EQ(ModelNode(files).opened().code(), Code::kCorruption);
+}
+
+TEST(LostFiles, ADamagedNoteIsReportedAndMadeAgain) {
+  WorkedDisk disk(End::kStopped);
+  const std::string path = "/data/log_ends";
+  const std::string good = disk.files.content(path);
+  for (std::size_t cut = 0; cut < good.size(); ++cut) {
+    disk.files.set_content(path, good.substr(0, cut));
+    ModelNode node(disk.files);
+    ASSERT_TRUE(node.opened().is_ok()) << node.opened().to_string();
+    EXPECT_TRUE(node.log().contains("event=log_ends_damaged"));
+    node.stop();
+    ASSERT_EQ(disk.files.content(path), good);
+  }
+}
+
+TEST(LostFiles, ANoteOfANewerVersionIsRefused) {
+  WorkedDisk disk(End::kStopped);
+  disk.files.set_content("/data/log_ends", "segue-log-ends 2\nwhatever\n");
+  EXPECT_EQ(disk.start().code(), Code::kInvalidConfig);
+}
+
+}  // namespace
+}  // namespace segue::storage
