@@ -32,9 +32,10 @@ constexpr std::uint64_t kWalAhead = 3;
 struct WithDisk {
   WithDisk(const QueueHost::Options& options, storage::DiskDataCenter& disk_center,
            PeerOutput& output, Logger& log, MemoryBudget& memory, PublishGate& gate,
-           QueueTable& queues, const TurnClock& clock, AutoDelete& auto_delete)
+           QueueTable& queues, const TurnClock& clock, storage::MissingMessages& missing,
+           AutoDelete& auto_delete)
       : disk(disk_center),
-        context{disk, queues, output, log, memory, gate, clock, in_turn},
+        context{disk, queues, output, log, memory, gate, clock, missing, in_turn},
         read_ahead(disk, queues, memory, log),
         storer(disk, queues, memory, gate, clock, log),
         spiller(queues, memory, storer, read_ahead, clock),
@@ -80,6 +81,7 @@ struct QueueHost::Parts {
   MemoryBudget memory;
   PublishGate gate;
   QueueTable queues;
+  storage::MissingMessages missing;
   AutoDelete auto_delete;
   std::unique_ptr<WithDisk> with_disk;
   // Links and shards for which a publish was refused, until the peer resumes
@@ -138,9 +140,9 @@ QueueHost::~QueueHost() = default;
 Status QueueHost::restore(storage::DiskDataCenter& disk,
                           const std::vector<storage::RecoveredShard>& shards) {
   Parts& parts = *parts_;
-  parts.with_disk =
-      std::make_unique<WithDisk>(parts.options, disk, parts.output, parts.log, parts.memory,
-                                 parts.gate, parts.queues, parts.clock, parts.auto_delete);
+  parts.with_disk = std::make_unique<WithDisk>(parts.options, disk, parts.output, parts.log,
+                                               parts.memory, parts.gate, parts.queues, parts.clock,
+                                               parts.missing, parts.auto_delete);
   for (const storage::RecoveredShard& shard : shards) {
     if (shard.shard == kCatalogShard) continue;
     SEGUE_RETURN_IF_ERROR(parts.shard(shard.shard).restore(shard));
@@ -200,7 +202,30 @@ QueueId QueueHost::highest_queue() const {
   return highest;
 }
 
+void QueueHost::report_lost_messages() {
+  storage::MissingMessages missing = std::exchange(parts_->missing, {});
+  for (const storage::MissingMessages::Loss& loss : missing.losses()) {
+    const HostedQueue* hosted = parts_->queues.find(loss.queue);
+    // Transient queues are empty after a restart, and deleted ones are no more.
+    if (hosted == nullptr || !hosted->queue.defined() || !hosted->queue.durable()) continue;
+    parts_->log.error(
+        "messages_lost",
+        {{"queue", hosted->queue.name()},
+         {"queue_id", loss.queue},
+         {"messages", loss.messages},
+         {"files", loss.files},
+         {"path", loss.path},
+         {"reason",
+          "the checkpoint names files that are missing, and the log does not say that their "
+          "messages were settled; after a loss of power it may lack what was settled in the last "
+          "moment"},
+         {"advice",
+          "the queue goes on without them; to have them back, restore the whole data directory"}});
+  }
+}
+
 void QueueHost::end_of_catalog_load() {
+  report_lost_messages();
   std::vector<QueueId> unnamed;
   for (const auto& [id, hosted] : parts_->queues.all()) {
     if (!hosted->queue.defined()) unnamed.push_back(id);

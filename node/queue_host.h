@@ -64,7 +64,7 @@ class QueueHost {
   void add_queue(const v1::QueueDefinition& definition);
   void remove_queue(QueueId queue);
   /// The catalog is as far as it was before the restart: queues on disk that it does not name are
-  /// dropped.
+  /// dropped, and messages whose files were lost are reported.
   void end_of_catalog_load();
   /// The highest id of a queue that has anything here; 0: none.
   QueueId highest_queue() const;
@@ -100,6 +100,7 @@ class QueueHost {
   v1::NodeState state() const;
 
  private:
+  void report_lost_messages();
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

@@ -13,6 +13,7 @@
 #include "common/status.h"
 #include "storage/gc_options.h"
 #include "storage/log_record.h"
+#include "storage/missing_messages.h"
 
 namespace segue {
 class Clock;
@@ -37,6 +38,7 @@ struct RecoveredShard {
   LogIndex applied;   // the checkpoint's; 0 without a checkpoint
   std::string state;  // the blob that was given to checkpoint(); empty without one
   std::vector<StoredQueue> queues;
+  std::vector<MissingSegment> missing = {};  // the log tells which of them are lost
 };
 
 /// Messages read back from a queue's segments.

@@ -89,7 +89,7 @@ SegmentChoice choose_segments(std::vector<NamedSegment> named, std::vector<Found
     named.push_back({copy.segment, true});
   }
   for (NamedSegment& segment : named) {
-    if (segment.there) choice.segments.push_back(segment.segment);
+    (segment.there ? choice.segments : choice.missing).push_back(segment.segment);
   }
   std::sort(choice.segments.begin(), choice.segments.end(),
             [](const CheckpointSegment& one, const CheckpointSegment& other) {

@@ -27,6 +27,7 @@ struct SegmentChoice {
   std::vector<CheckpointSegment> segments;  // in order
   std::vector<SegmentName> replaced;        // a copy stands for them
   std::vector<SegmentName> discarded;       // copies whose sources are all there
+  std::vector<CheckpointSegment> missing;   // named, not there, and no copy stands for them
 };
 
 /// Decides between copies and what they were copied from, after a crash at any moment. A copy is

@@ -68,7 +68,7 @@ Status SegmentRecovery::recover_shard(ShardId shard, const std::string& director
   std::set<std::string> named;
   for (const CheckpointQueue& queue : checkpoint.queues) {
     named.insert(queue.directory);
-    SEGUE_RETURN_IF_ERROR(recover_queue(shard, queues, queue));
+    SEGUE_RETURN_IF_ERROR(recover_queue(queues, queue, recovered));
     if (store_.table(queue.id) != nullptr) recovered.queues.push_back(store_.stored(queue.id));
   }
   for (const std::string& name : *names) {
@@ -78,9 +78,10 @@ Status SegmentRecovery::recover_shard(ShardId shard, const std::string& director
   return {};
 }
 
-Status SegmentRecovery::recover_queue(ShardId shard, const std::string& parent,
-                                      const CheckpointQueue& named) {
-  auto files = std::make_shared<QueueFiles>(named.id, shard, parent + "/" + named.directory);
+Status SegmentRecovery::recover_queue(const std::string& parent, const CheckpointQueue& named,
+                                      RecoveredShard& recovered) {
+  auto files =
+      std::make_shared<QueueFiles>(named.id, recovered.shard, parent + "/" + named.directory);
   auto names = list(context_.files, files->directory);
   if (!names.is_ok()) return names.status();
   files->made = !names->empty();
@@ -91,11 +92,15 @@ Status SegmentRecovery::recover_queue(ShardId shard, const std::string& parent,
     const std::string data = segment_file_name(segment.name(), ".data");
     checkpointed.push_back({segment, contains(*names, data)});
     if (checkpointed.back().there) continue;
-    // Its messages were all settled after the checkpoint, as the log says, too; or a copy has them.
+    // Its messages were all settled after the checkpoint, or a copy has them, or it was lost.
     context_.log.info("segment_was_removed",
                       {{"queue", named.id}, {"path", files->directory + "/" + data}});
   }
   const SegmentChoice choice = choose_segments(std::move(checkpointed), std::move(*copies));
+  for (const CheckpointSegment& segment : choice.missing) {
+    recovered.missing.push_back(
+        {named.id, files->data_path(segment.name()), segment.first, segment.last, segment.valid});
+  }
   SEGUE_RETURN_IF_ERROR(finish_copies(*files, choice));
   std::set<std::string> known{"queue_stat"};
   SegmentTable table;
@@ -137,25 +142,44 @@ Status SegmentRecovery::recover_segment(QueueFiles& queue, const CheckpointSegme
   segment->state = named.sealed ? SegmentState::kSealed
                    : newest     ? SegmentState::kActive
                                 : SegmentState::kFull;
-  if (!named.sealed) SEGUE_RETURN_IF_ERROR(cut_data(queue, named));
+  const auto data_bytes = cut_data(queue, named);
+  if (!data_bytes.is_ok()) return data_bytes.status();
   SEGUE_RETURN_IF_ERROR(recover_index(queue, named, *segment));
+  if (*data_bytes < named.data_bytes) report_short_data(queue, named, *data_bytes);
   segment->written_end = records_end(named);
   if (segment->messages() > 0) table.add_recovered(std::move(segment));
   return {};
 }
 
-Status SegmentRecovery::cut_data(QueueFiles& queue, const CheckpointSegment& named) {
-  auto data = context_.files.open(queue.data_path(named.name()), OpenMode::kReadWrite);
+Result<std::uint64_t> SegmentRecovery::cut_data(QueueFiles& queue, const CheckpointSegment& named) {
+  auto data = context_.files.open(queue.data_path(named.name()),
+                                  named.sealed ? OpenMode::kRead : OpenMode::kReadWrite);
   if (!data.is_ok()) return data.status();
   auto size = (*data)->size();
   if (!size.is_ok()) return size.status();
-  if (*size < named.data_bytes) {
-    context_.log.error("segment_too_short", {{"queue", queue.id},
-                                             {"path", (*data)->path()},
-                                             {"bytes", *size},
-                                             {"expected", named.data_bytes}});
+  if (*size > named.data_bytes && !named.sealed) {
+    SEGUE_RETURN_IF_ERROR((*data)->truncate(named.data_bytes));
   }
-  return *size > named.data_bytes ? (*data)->truncate(named.data_bytes) : Status();
+  return *size;
+}
+
+void SegmentRecovery::report_short_data(QueueFiles& queue, const CheckpointSegment& named,
+                                        std::uint64_t bytes) {
+  std::uint64_t lost = 0;
+  auto index = context_.files.open(queue.index_path(named.name()), OpenMode::kRead);
+  if (index.is_ok()) {
+    const auto count = [&](const IndexEntry& entry) {
+      const std::uint64_t end =
+          std::uint64_t{entry.data_offset} + MessageRecord::kSize + entry.body_bytes;
+      lost += entry.valid() && end > bytes;
+    };
+    (void)scan_index(**index, queue.id, named.first, named.messages, records_end(named), count);
+  }
+  context_.log.error("segment_too_short", {{"queue", queue.id},
+                                           {"path", queue.data_path(named.name())},
+                                           {"bytes", bytes},
+                                           {"expected", named.data_bytes},
+                                           {"messages_lost", lost}});
 }
 
 Status SegmentRecovery::recover_index(QueueFiles& queue, const CheckpointSegment& named,

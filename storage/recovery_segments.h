@@ -34,13 +34,16 @@ class SegmentRecovery {
  private:
   Status recover_shard(ShardId shard, const std::string& directory,
                        std::vector<RecoveredShard>& shards);
-  Status recover_queue(ShardId shard, const std::string& parent, const CheckpointQueue& named);
+  Status recover_queue(const std::string& parent, const CheckpointQueue& named,
+                       RecoveredShard& recovered);
   Status finish_copies(QueueFiles& queue, const SegmentChoice& choice);
   Status recover_segment(QueueFiles& queue, const CheckpointSegment& named, bool newest,
                          SegmentTable& table);
   Status recover_index(QueueFiles& queue, const CheckpointSegment& named, Segment& segment);
+  void report_short_data(QueueFiles& queue, const CheckpointSegment& named, std::uint64_t bytes);
   Status rebuild(QueueFiles& queue, const CheckpointSegment& named, File& index, Segment& segment);
-  Status cut_data(QueueFiles& queue, const CheckpointSegment& named);
+  /// Cuts back what the checkpoint does not name; the size that was found.
+  Result<std::uint64_t> cut_data(QueueFiles& queue, const CheckpointSegment& named);
   void remove_file(const std::string& path, const char* why);
   void remove_directory(const std::string& path);
 

@@ -92,5 +92,23 @@ TEST_F(LostFiles, ALogThatIsGoneAfterAStopIsNoLoss) {
   EXPECT_EQ(ready_after_start(), static_cast<std::uint64_t>(kMessages));
 }
 
+TEST_F(LostFiles, ASegmentThatIsGoneIsToldAndTheQueueGoesOnWithTheRest) {
+  ASSERT_EQ(cluster_.process("n1").terminate(), 0);
+  fs::path removed;
+  for (const auto& entry : fs::recursive_directory_iterator(data("shards"))) {
+    if (entry.path().extension() == ".data") removed = entry.path();
+  }
+  ASSERT_FALSE(removed.empty());
+  fs::remove(removed);
+  const std::uint64_t ready = ready_after_start();
+  EXPECT_LT(ready, static_cast<std::uint64_t>(kMessages));
+  EXPECT_GT(ready, 0u);
+  const std::string lost =
+      "event=messages_lost queue=q queue_id=1 messages=" + std::to_string(kMessages - ready);
+  const std::string text = cluster_.process("n1").stderr_text();
+  EXPECT_NE(text.find(lost), std::string::npos) << text;
+  EXPECT_NE(text.find(removed.filename().string()), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace segue::client

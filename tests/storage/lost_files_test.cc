@@ -185,6 +185,48 @@ TEST(LostFiles, ALostOldestFileOfTheLogIsRefusedWhenItHadTheLastOfAShard) {
   EXPECT_EQ(ModelNode(files).opened().code(), Code::kCorruption);
 }
 
+TEST(LostFiles, AnyLostSegmentIsToldWithItsMessages) {
+  for (const End end : {End::kStopped, End::kKilled}) {
+    WorkedDisk disk(end, end == End::kStopped);
+    const MemoryDisk::Image image = disk.files.image();
+    std::size_t told = 0;
+    for (const std::string& path : disk.paths_in("/data/shards/1/queues/")) {
+      if (!path.ends_with(".data")) continue;
+      disk.files.restore(image);
+      ASSERT_TRUE(disk.files.remove(path).is_ok());
+      ModelNode node(disk.files);
+      ASSERT_TRUE(node.opened().is_ok()) << node.opened().to_string();
+      const std::size_t held = (*node.held())[1].size();
+      const auto losses = node.losses();
+      ASSERT_EQ(losses.size(), 1u) << path;
+      EXPECT_EQ(losses[0].queue, QueueId{1});
+      EXPECT_EQ(losses[0].files, 1u);
+      EXPECT_EQ(losses[0].path, path);
+      EXPECT_EQ(held + losses[0].messages, 400u) << path;
+      ++told;
+    }
+    EXPECT_GT(told, 3u);
+  }
+}
+
+TEST(LostFiles, WhatTheLogSaysToBeSettledIsNotLost) {
+  WorkedDisk disk(End::kStopped);
+  const std::vector<std::string> paths = disk.paths_in("/data/shards/1/queues/");
+  {
+    ModelNode node(disk.files);
+    ASSERT_TRUE(node.run(1, "S 1 1 200"));
+    node.poll();
+    disk.files.kill_process();
+  }
+  std::size_t removed = 0;
+  for (const std::string& path : paths) removed += !disk.files.exists(path);
+  EXPECT_GT(removed, 2u);
+  ModelNode node(disk.files);
+  ASSERT_TRUE(node.opened().is_ok()) << node.opened().to_string();
+  EXPECT_TRUE(node.losses().empty());
+  EXPECT_EQ((*node.held())[1].size(), 200u);
+}
+
 TEST(LostFiles, ADamagedNoteIsReportedAndMadeAgain) {
   WorkedDisk disk(End::kStopped);
   const std::string path = "/data/log_ends";

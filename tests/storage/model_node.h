@@ -63,6 +63,7 @@ class ModelNode {
           return Status();
         },
         [this](const ReplayedRecord& record) {
+          note_replayed(std::string(record.command.view()));
           apply(record.shard, std::string(record.command.view()));
           return Status();
         });
@@ -90,6 +91,8 @@ class ModelNode {
   bool dead() const { return dead_; }
   DiskDataCenter& disk() { return *own_; }
   const CaptureLogger& log() const { return logger_; }
+  /// What files that were removed had, and the log does not know to be settled.
+  std::vector<MissingMessages::Loss> losses() const { return missing_.losses(); }
 
   /// Logs a command ("E queue first last", "S queue first last", "D queue"), and applies it once it
   /// is committed. False: it may or may not be in the log.
@@ -190,8 +193,21 @@ class ModelNode {
   void restore(const RecoveredShard& shard) {
     std::istringstream state(shard.state);
     for (std::uint64_t queue = 0, next = 0; state >> queue >> next;) next_[queue] = next;
+    for (const MissingSegment& segment : shard.missing) missing_.add(segment);
     for (const StoredQueue& stored : shard.queues) {
       recovered_[stored.id.value] = stored.last_stored.value;
+    }
+  }
+
+  void note_replayed(const std::string& command) {
+    std::istringstream in(command);
+    char kind = 0;
+    std::uint64_t queue = 0, first = 0, last = 0;
+    in >> kind >> queue >> first >> last;
+    if (kind == 'D') {
+      missing_.forget(QueueId{queue});
+    } else {
+      missing_.found_in_log(QueueId{queue}, Sequence{first}, Sequence{last});
     }
   }
 
@@ -240,6 +256,7 @@ class ModelNode {
   std::atomic<bool> dead_ = false;
   Status opened_;
   DiskDataCenter* disk_ = nullptr;
+  MissingMessages missing_;
   std::map<ShardId, LogIndex> index_;
   std::map<std::uint64_t, std::uint64_t> next_;
   std::map<std::uint64_t, std::uint64_t> recovered_;

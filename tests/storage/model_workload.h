@@ -32,6 +32,7 @@ class Workload {
   /// happened.
   std::string difference(ModelNode& node) {
     const auto held = node.held();
+    if (!node.losses().empty()) return "says that " + node.losses()[0].path + " was lost";
     if (!held) return "the disk could not be read: " + node.opened().to_string();
     if (*held == model_) {
       pending_.clear();

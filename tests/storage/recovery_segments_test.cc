@@ -128,6 +128,32 @@ TEST(SegmentRecovery, ARemovalThatPowerLossInterruptsBringsNothingBack) {
   }
 }
 
+TEST(SegmentRecovery, TellsWhatAShortenedSegmentHasLost) {
+  for (const bool sealed : {false, true}) {
+    FaultyFileSystem files;
+    if (sealed) {
+      SegmentLife life(files, 4096);
+      ASSERT_TRUE(life.put(kQueue, {run_of(1, 10, 1000)}).is_ok());
+      ASSERT_TRUE(life.checkpoint().is_ok());
+      ASSERT_EQ(life.store().table(kQueue)->segments()[0]->state, SegmentState::kSealed);
+    } else {
+      files.restore(small_disk());
+    }
+    const std::string path = file(1, ".data");
+    const std::string content = files.content(path);
+    files.set_content(path, content.substr(0, content.find(body_of(2, sealed ? 1000 : 0))));
+    SegmentLife life(files, 4096);
+    ASSERT_TRUE(life.recovery().is_ok());
+    EXPECT_TRUE(life.log().contains("event=segment_too_short"));
+    const auto all = life.all(kQueue);
+    const auto corrupt = std::count_if(
+        all.begin(), all.end(), [](const auto& message) { return message.second == "CORRUPT"; });
+    EXPECT_GT(corrupt, 0);
+    EXPECT_TRUE(life.log().contains("messages_lost=" + std::to_string(corrupt))) << corrupt;
+    EXPECT_EQ(all[0].second, body_of(1, sealed ? 1000 : 0));
+  }
+}
+
 TEST(SegmentRecovery, RebuildsALostIndex) {
   FaultyFileSystem files;
   files.restore(small_disk());
