@@ -118,7 +118,8 @@ Status LogEndsFile::check_ends(std::uint32_t shard_count,
                                const std::vector<Committed>& log) const {
   std::string first;
   std::uint32_t others = 0;
-  for (const auto& [shard, index] : noted_.ends) {
+  for (const auto& [noted_shard, index] : noted_.ends) {
+    const ShardId shard = noted_shard;
     if (shard.value >= shard_count) continue;  // its state is elsewhere
     const auto checkpoint =
         std::find_if(checkpoints.begin(), checkpoints.end(),
