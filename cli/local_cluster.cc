@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <filesystem>
 #include <fstream>
 
 namespace segue::cli {
@@ -30,6 +31,22 @@ bool hopeless(const ChildProcess::End& end) {
 }
 
 }  // namespace
+
+std::string last_reason(const std::string& log) {
+  std::size_t from = std::string::npos;
+  for (const std::string_view key : {"reason=\"", "\"reason\":\""}) {
+    const std::size_t at = log.rfind(key);
+    if (at == std::string::npos) continue;
+    if (from == std::string::npos || at + key.size() > from) from = at + key.size();
+  }
+  if (from == std::string::npos) return {};
+  std::string reason;
+  for (std::size_t at = from; at < log.size() && log[at] != '"' && log[at] != '\n'; ++at) {
+    if (log[at] == '\\' && at + 1 < log.size()) ++at;
+    reason += log[at];
+  }
+  return reason;
+}
 
 std::string own_directory() {
   char path[PATH_MAX];
@@ -62,6 +79,9 @@ void LocalCluster::add(const std::string& id, bool is_router) {
 
 Status LocalCluster::launch(Slot& slot, TimePoint now) {
   slot.process.reset();
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(slot.member.log, error);
+  slot.log_start = error ? 0 : static_cast<std::streamoff>(size);
   Result<ChildProcess> process = ChildProcess::start(slot.command);
   if (!process) return process.status();
   slot.process = std::move(*process);
@@ -99,8 +119,8 @@ void LocalCluster::on_death(Slot& slot, const ChildProcess::End& end, TimePoint 
   } else if (options_.restart && !hopeless(end)) {
     text += "; it ended " + std::to_string(slot.failures) + " times in a row, giving up";
   }
-  events.push_back(
-      {slot.gave_up ? Event::Kind::kGaveUp : Event::Kind::kDied, slot.member.id, std::move(text)});
+  events.push_back({slot.gave_up ? Event::Kind::kGaveUp : Event::Kind::kDied, slot.member.id,
+                    std::move(text), end.signal == 0 ? end.exit_code : -1});
 }
 
 std::vector<LocalCluster::Event> LocalCluster::poll(TimePoint now) {
@@ -211,7 +231,7 @@ std::string LocalCluster::log_tail(const std::string& id, std::size_t lines) con
     std::ifstream file(slot.member.log, std::ios::binary | std::ios::ate);
     if (!file) return {};
     const std::streamoff size = file.tellg();
-    file.seekg(std::max<std::streamoff>(0, size - kMost));
+    file.seekg(std::max(slot.log_start, size - kMost));
     std::string text((std::istreambuf_iterator<char>(file)), {});
     std::size_t from = text.size();
     for (std::size_t i = 0; i <= lines && from != std::string::npos && from > 0; ++i) {

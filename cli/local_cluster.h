@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <ios>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,7 +32,8 @@ class LocalCluster {
     enum class Kind { kDied, kRestarted, kGaveUp };
     Kind kind;
     std::string id;
-    std::string text;  // a sentence
+    std::string text;    // a sentence
+    int exit_code = -1;  // of a process that exited by itself
   };
 
   struct Member {
@@ -64,7 +66,7 @@ class LocalCluster {
 
   std::vector<Member> members() const;
   bool none_running() const;
-  /// The last lines of a process's log.
+  /// The last lines of a process's log, of those that it wrote since it was started last.
   std::string log_tail(const std::string& id, std::size_t lines) const;
 
  private:
@@ -72,6 +74,7 @@ class LocalCluster {
     Member member;
     ChildProcess::Options command;
     std::optional<ChildProcess> process;
+    std::streamoff log_start = 0;  // what earlier runs wrote ends here
     TimePoint started;
     TimePoint restart_at;
     std::uint32_t failures = 0;  // in a row
@@ -89,6 +92,9 @@ class LocalCluster {
   Options options_;
   std::vector<Slot> slots_;  // nodes, then routers
 };
+
+/// The last reason that lines of a process's log (text or JSON) give for something; empty if none.
+std::string last_reason(const std::string& log);
 
 /// The directory of the running program: where its siblings are.
 std::string own_directory();

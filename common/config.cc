@@ -70,6 +70,14 @@ std::string ClusterConfig::node_ids() const {
   return join_ids(nodes);
 }
 
+std::string ClusterConfig::summary() const {
+  const auto counted = [](std::size_t number, const char* noun) {
+    return ", " + std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
+  };
+  return "cluster '" + cluster + "'" + counted(routers.size(), "router") +
+         counted(nodes.size(), "node") + counted(shards, "shard");
+}
+
 Result<ClusterConfig> parse_cluster_config(std::string_view text, std::string_view file_name,
                                            const EnvironmentLookup& environment) {
   if (text.size() > kMaxConfigBytes) return too_large(file_name);

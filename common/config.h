@@ -114,6 +114,8 @@ struct ClusterConfig {
   /// "r1, r2": for messages that say which ids there are.
   std::string router_ids() const;
   std::string node_ids() const;
+  /// "cluster 'local', 1 router, 3 nodes, 32 shards".
+  std::string summary() const;
 };
 
 /// Gives the value of an environment variable; nothing if it is not set.

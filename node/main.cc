@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,6 +8,7 @@
 #include "common/config.h"
 #include "common/descriptor_limit.h"
 #include "common/logging.h"
+#include "common/program_error.h"
 #include "common/protobuf_setup.h"
 #include "common/zmq_socket.h"
 #include "node/memory_trim.h"
@@ -18,6 +20,7 @@ namespace {
 using segue::ClusterConfig;
 using segue::Logger;
 using segue::Status;
+using segue::node::StartFailure;
 
 // The program's exit codes (docs/operations.md); the numbers are those of sysexits.h.
 constexpr int kOk = 0;
@@ -39,7 +42,7 @@ constexpr const char* kFooter =
     "  69  cannot listen on its endpoint\n"
     "  71  the disk fails, is full, or what is on it is damaged\n"
     "  73  the data directory is in use, or another node's or cluster's\n"
-    "  78  the configuration is wrong\n"
+    "  78  the configuration is wrong, or names a data directory that cannot be made\n"
     "\n"
     "Example:\n"
     "  segue-node --config cluster.yaml --id n1\n";
@@ -50,6 +53,10 @@ struct Arguments {
   std::string log_level;
   bool check = false;
 };
+
+void complain(const std::string& text) {
+  segue::tell_program_error("segue-node", text);
+}
 
 /// An exit code when there is nothing to run.
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
@@ -70,15 +77,17 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);
+    complain(std::string(error.what()) + "; --help tells more");
+    return kUsage;
   }
   if (arguments.id.empty() && !arguments.check) {
-    std::fprintf(stderr, "--id is required: which of the configuration's nodes is this?\n");
+    complain("--id is required: which of the configuration's nodes is this?");
     return kUsage;
   }
   if (!arguments.log_level.empty() && !segue::log_level_from_name(arguments.log_level)) {
-    std::fprintf(stderr, "--log-level is '%s'; it must be trace, debug, info, warn, error or off\n",
-                 arguments.log_level.c_str());
+    complain("--log-level is '" + arguments.log_level +
+             "'; it must be trace, debug, info, warn, error or off");
     return kUsage;
   }
   return std::nullopt;
@@ -88,20 +97,48 @@ constexpr std::string_view kDamageAdvice =
     "restore the node's data directory from a backup, or give up the messages on this node and "
     "start it on an empty directory; docs/operations.md, section 'A damaged data directory'";
 
+constexpr std::string_view kUnmadeAdvice =
+    "the data directory cannot be made: point storage.data_dir, or the node's own data_dir, to a "
+    "place where this user may write";
+
 /// The configuration, or nothing after it was said what is wrong.
 std::optional<ClusterConfig> load(const Arguments& arguments) {
   segue::Result<ClusterConfig> config =
       segue::load_cluster_config(arguments.config, segue::process_environment());
   if (!config.is_ok()) {
-    std::fprintf(stderr, "%s\n", config.status().message().c_str());
+    complain(config.status().message());
     return std::nullopt;
   }
   if (!arguments.id.empty() && config->find_node(arguments.id) == nullptr) {
-    std::fprintf(stderr, "%s: there is no node '%s'; there are %s\n", arguments.config.c_str(),
-                 arguments.id.c_str(), config->node_ids().c_str());
+    complain(arguments.config + ": there is no node '" + arguments.id + "'; there are " +
+             config->node_ids());
     return std::nullopt;
   }
   return std::move(config).value();
+}
+
+/// Tells why the node did not start: the exit code.
+int refuse(const Status& reason, StartFailure failure, const std::string& data_dir,
+           const std::string& id, Logger& log) {
+  std::error_code ignored;
+  const bool unmade =
+      failure == StartFailure::kStorage && !std::filesystem::is_directory(data_dir, ignored);
+  log.error("node_not_started", {{"node", id}, {"reason", reason}});
+  if (reason.code() == segue::Code::kCorruption) {
+    log.error("what_to_do", {{"node", id}, {"advice", kDamageAdvice}});
+  }
+  if (unmade) log.error("what_to_do", {{"node", id}, {"advice", kUnmadeAdvice}});
+  log.flush();
+  if (unmade) return kConfig;
+  switch (failure) {
+    case StartFailure::kDataDirectory:
+      return kDataDirectory;
+    case StartFailure::kStorage:
+      return kStorage;
+    case StartFailure::kListen:
+      return kUnavailable;
+  }
+  return kStorage;
 }
 
 int run(const ClusterConfig& config, const Arguments& arguments) {
@@ -121,21 +158,9 @@ int run(const ClusterConfig& config, const Arguments& arguments) {
   segue::storage::PosixFileSystem files;
   segue::node::Node node({config, arguments.id, context, files, signals, clock, random, log});
 
-  segue::node::StartFailure failure{};
+  StartFailure failure{};
   if (const Status started = node.start(failure); !started.is_ok()) {
-    log.error("node_not_started", {{"node", arguments.id}, {"reason", started}});
-    if (started.code() == segue::Code::kCorruption) {
-      log.error("what_to_do", {{"node", arguments.id}, {"advice", kDamageAdvice}});
-    }
-    log.flush();
-    switch (failure) {
-      case segue::node::StartFailure::kDataDirectory:
-        return kDataDirectory;
-      case segue::node::StartFailure::kStorage:
-        return kStorage;
-      case segue::node::StartFailure::kListen:
-        return kUnavailable;
-    }
+    return refuse(started, failure, config.find_node(arguments.id)->data_dir, arguments.id, log);
   }
   node.run();
   log.info("node_stopped", {{"node", arguments.id}});
@@ -152,9 +177,7 @@ int main(int argc, char** argv) {
   const std::optional<ClusterConfig> config = load(arguments);
   if (!config.has_value()) return kConfig;
   if (arguments.check) {
-    std::printf("%s is valid: cluster '%s', %zu routers, %zu nodes, %u shards\n",
-                arguments.config.c_str(), config->cluster.c_str(), config->routers.size(),
-                config->nodes.size(), config->shards);
+    std::printf("%s is valid: %s\n", arguments.config.c_str(), config->summary().c_str());
     return kOk;
   }
   return run(*config, arguments);

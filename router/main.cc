@@ -6,6 +6,7 @@
 #include "common/config.h"
 #include "common/descriptor_limit.h"
 #include "common/logging.h"
+#include "common/program_error.h"
 #include "common/protobuf_setup.h"
 #include "common/zmq_socket.h"
 #include "router/router_process.h"
@@ -47,6 +48,10 @@ struct Arguments {
   bool check = false;
 };
 
+void complain(const std::string& text) {
+  segue::tell_program_error("segue-router", text);
+}
+
 /// An exit code when there is nothing to run.
 std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   CLI::App app(
@@ -66,15 +71,17 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);
+    complain(std::string(error.what()) + "; --help tells more");
+    return kUsage;
   }
   if (arguments.id.empty() && !arguments.check) {
-    std::fprintf(stderr, "--id is required: which of the configuration's routers is this?\n");
+    complain("--id is required: which of the configuration's routers is this?");
     return kUsage;
   }
   if (!arguments.log_level.empty() && !segue::log_level_from_name(arguments.log_level)) {
-    std::fprintf(stderr, "--log-level is '%s'; it must be trace, debug, info, warn, error or off\n",
-                 arguments.log_level.c_str());
+    complain("--log-level is '" + arguments.log_level +
+             "'; it must be trace, debug, info, warn, error or off");
     return kUsage;
   }
   return std::nullopt;
@@ -85,12 +92,12 @@ std::optional<ClusterConfig> load(const Arguments& arguments) {
   segue::Result<ClusterConfig> config =
       segue::load_cluster_config(arguments.config, segue::process_environment());
   if (!config.is_ok()) {
-    std::fprintf(stderr, "%s\n", config.status().message().c_str());
+    complain(config.status().message());
     return std::nullopt;
   }
   if (!arguments.id.empty() && config->find_router(arguments.id) == nullptr) {
-    std::fprintf(stderr, "%s: there is no router '%s'; there are %s\n", arguments.config.c_str(),
-                 arguments.id.c_str(), config->router_ids().c_str());
+    complain(arguments.config + ": there is no router '" + arguments.id + "'; there are " +
+             config->router_ids());
     return std::nullopt;
   }
   return std::move(config).value();
@@ -135,9 +142,7 @@ int main(int argc, char** argv) {
   const std::optional<ClusterConfig> config = load(arguments);
   if (!config.has_value()) return kConfig;
   if (arguments.check) {
-    std::printf("%s is valid: cluster '%s', %zu routers, %zu nodes, %u shards\n",
-                arguments.config.c_str(), config->cluster.c_str(), config->routers.size(),
-                config->nodes.size(), config->shards);
+    std::printf("%s is valid: %s\n", arguments.config.c_str(), config->summary().c_str());
     return kOk;
   }
   return run(*config, arguments);

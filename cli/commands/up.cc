@@ -8,9 +8,11 @@
 #include <set>
 
 #include "cli/cluster_plan.h"
+#include "cli/cluster_readiness.h"
 #include "cli/commands/commands.h"
 #include "cli/endpoint.h"
 #include "cli/exit_codes.h"
+#include "cli/listen_check.h"
 #include "cli/local_cluster.h"
 #include "cli/table_output.h"
 #include "segue/client.h"
@@ -32,8 +34,10 @@ constexpr const char* kDescription =
     "to --data-dir.\n"
     "\n"
     "A process that dies is told and started again, so that one may kill a node and watch; with\n"
-    "--no-restart it stays away. One that dies before all are up ends the whole command. Ctrl-C\n"
-    "stops the routers, then the nodes, within some seconds; a second one kills them at once.\n"
+    "--no-restart it stays away. One that dies before all are up ends the whole command with its\n"
+    "exit code, and so does the last that is left when it dies for good. Ctrl-C stops the "
+    "routers,\n"
+    "then the nodes, within some seconds; a second one kills them at once.\n"
     "\n"
     "Examples:\n"
     "  segue up\n"
@@ -124,7 +128,20 @@ class UpCommand final : public Command {
  private:
   static int fail(Console& console, const Status& status) {
     console.note("segue: " + status.message());
+    if (status.code() == Code::kResourceError) return kExitUnavailable;
     return status.code() == Code::kInvalidConfig ? kExitUsage : kExitRefused;
+  }
+
+  // A router that cannot listen dies of it, but only after data was made and nodes were started.
+  static Status endpoints_are_free(const std::vector<std::string>& endpoints) {
+    for (const std::string& endpoint : endpoints) {
+      const Status status = can_listen(endpoint);
+      if (status.is_ok()) continue;
+      return Status(status.code(),
+                    "the router " + status.message() +
+                        "; stop what listens there (another cluster?) or give another endpoint");
+    }
+    return Status::ok();
   }
 
   // Where the nodes' data is: one directory when they share it, else all.
@@ -143,18 +160,27 @@ class UpCommand final : public Command {
 
   // The directories, the lock and, without --config, the configuration.
   Status prepare(DirectoryLock& lock) {
+    std::vector<std::string> endpoints;
+    if (endpoint_) endpoints.push_back(*endpoint_);
     if (config_) {
       // Refused before anything is made.
-      SEGUE_RETURN_IF_ERROR(load_cluster_config(*config_, process_environment()).status());
+      const auto config = load_cluster_config(*config_, process_environment());
+      if (!config) return config.status();
+      for (const RouterConfig& router : config->routers) endpoints.push_back(router.listen);
     }
     std::error_code error;
     data_dir_ = std::filesystem::absolute(data_dir_, error).lexically_normal().string();
     while (data_dir_.size() > 1 && data_dir_.back() == '/') data_dir_.pop_back();
+    // Where there was no directory there is none after a refusal; where there is one, another
+    // `segue up` on it is the better reason.
+    const bool fresh = !std::filesystem::exists(data_dir_, error);
+    if (fresh) SEGUE_RETURN_IF_ERROR(endpoints_are_free(endpoints));
     std::filesystem::create_directories(data_dir_ + "/logs", error);
     if (error) {
       return Status(Code::kIoError, "cannot make " + data_dir_ + ": " + error.message());
     }
     SEGUE_RETURN_IF_ERROR(lock.take(data_dir_ + "/up.lock"));
+    if (!fresh) SEGUE_RETURN_IF_ERROR(endpoints_are_free(endpoints));
     if (config_) {
       config_path_ = *config_;
       return Status::ok();
@@ -181,76 +207,56 @@ class UpCommand final : public Command {
     return Status::ok();
   }
 
-  // Every node connected, every shard served.
-  static bool ready(client::Connection& connection) {
-    connection.admin().set_timeout(seconds(1));
-    const auto status = connection.admin().cluster_status();
-    if (!status || !status->catalog_available) return false;
-    for (const client::NodeDescription& node : status->nodes) {
-      if (!node.connected) return false;
-    }
-    for (const client::ShardDescription& shard : status->shards) {
-      if (!shard.available) return false;
-    }
-    return true;
-  }
-
   int wait_until_ready(Console& console, LocalCluster& cluster, const ClusterConfig& config) {
     const SystemClock clock;
     const TimePoint deadline = clock.now() + ready_timeout_;
-    std::optional<client::Connection> connection;
+    ClusterReadiness readiness(config);
     while (clock.now() < deadline) {
       console.progress("starting " + counted(config.nodes.size(), "node") + " and " +
                        counted(config.routers.size(), "router") + " ...");
       const auto events = cluster.poll(clock.now());
       if (!events.empty()) return tell_early_death(console, cluster, events.front());
-      if (!connection) connection = connect(config);
-      if (connection && ready(*connection)) {
+      if (readiness.check(cluster.members())) {
         console.end_progress();
-        tell_idle_nodes(console, *connection);
+        tell_idle_nodes(console, *readiness.cluster());
         return kExitOk;
       }
       if (console.wait_readable(-1, 50) || console.stop_requested()) return kExitInterrupted;
     }
     console.note("segue: the cluster was not up after " +
                  human_duration(static_cast<std::uint64_t>(ready_timeout_.count())) +
+                 (readiness.foreign().empty() ? "" : ": " + readiness.foreign()) +
                  "; the logs are in " + data_dir_ + "/logs");
     return kExitTimeout;
   }
 
-  static std::optional<client::Connection> connect(const ClusterConfig& config) {
-    client::ConnectionOptions options;
-    options.routers.clear();
-    for (const RouterConfig& router : config.routers) options.routers.push_back(router.endpoint);
-    options.client_name = "segue up";
-    options.connect_timeout = milliseconds(500);
-    auto connection = client::Connection::open(std::move(options));
-    if (!connection) return std::nullopt;
-    return std::move(connection).value();
-  }
-
   static int tell_early_death(Console& console, LocalCluster& cluster,
                               const LocalCluster::Event& event) {
+    const std::string tail = cluster.log_tail(event.id, 10);
+    const std::string reason = last_reason(tail);
     // What else the event says, that it will be started again, does not happen now.
     console.note("segue: " + event.text.substr(0, event.text.find(';')) +
+                 (reason.empty() ? "" : " (" + printable(reason) + ")") +
                  ", before everything was up; giving up");
-    const std::string tail = cluster.log_tail(event.id, 10);
     if (!tail.empty()) console.note("its last words:\n" + tail);
-    return kExitRefused;
+    return code_of(event);
+  }
+
+  // What the process exited with says more than a code of ours.
+  static int code_of(const LocalCluster::Event& event) {
+    return event.exit_code > 0 ? event.exit_code : kExitRefused;
   }
 
   // Nodes that hold no shard have nothing to do, which one does not see from outside.
-  static void tell_idle_nodes(Console& console, client::Connection& connection) {
-    const auto status = connection.admin().cluster_status();
-    if (!status) return;
-    const std::vector<std::string> idle = nodes_without_shards(*status);
+  static void tell_idle_nodes(Console& console, const client::ClusterDescription& status) {
+    const std::vector<std::string> idle = nodes_without_shards(status);
     if (idle.empty()) return;
     std::string names;
     for (const std::string& id : idle) names += (names.empty() ? "" : ", ") + id;
     console.note("segue: note: " + names + (idle.size() == 1 ? " holds" : " hold") +
                  " no shards and will store nothing: shards are given to nodes when a cluster's "
                  "data is made, and stay there; a new data directory spreads them over all " +
-                 std::to_string(status->nodes.size()));
+                 std::to_string(status.nodes.size()));
   }
 
   void greet(Console& console, const ClusterConfig& config, const LocalCluster& cluster) const {
@@ -278,13 +284,13 @@ class UpCommand final : public Command {
   static int watch(Console& console, LocalCluster& cluster) {
     const SystemClock clock;
     while (!console.stop_requested()) {
-      bool gave_up = false;
+      std::optional<int> gave_up;
       for (const LocalCluster::Event& event : cluster.poll(clock.now())) {
         console.note("segue: " + event.text);
-        gave_up |= event.kind == LocalCluster::Event::Kind::kGaveUp;
+        if (event.kind == LocalCluster::Event::Kind::kGaveUp) gave_up = code_of(event);
       }
       // What still runs goes on: the others' shards are served.
-      if (gave_up && cluster.none_running()) return kExitRefused;
+      if (gave_up && cluster.none_running()) return *gave_up;
       console.wait_readable(-1, 200);
     }
     return kExitOk;

@@ -10,6 +10,10 @@
 #include <thread>
 
 #include "cli/cluster_plan.h"
+#include "cli/cluster_readiness.h"
+#include "cli/listen_check.h"
+#include "common/machine.h"
+#include "common/zmq_socket.h"
 #include "tests/fakes/process.h"
 
 namespace segue::cli {
@@ -195,6 +199,65 @@ TEST(LocalCluster, GivesTheLastLinesOfALog) {
   EXPECT_EQ(cluster.log_tail("n1", 2), "line 4\nline 5\n");
   EXPECT_EQ(cluster.log_tail("n1", 100), "line 1\nline 2\nline 3\nline 4\nline 5\n");
   EXPECT_EQ(cluster.log_tail("none", 2), "");
+}
+
+TEST(LocalCluster, LeavesOutWhatAnEarlierRunWroteAndTellsTheExitCode) {
+  FakeBinaries fake;
+  fake.script("segue-node", "echo line of $$; exit 73");
+  fake.obedient("segue-router");
+  fake.directory.write("n1.log", "line of an earlier run\n");
+  LocalCluster cluster(one_of_each(), fake.options());
+  ASSERT_TRUE(cluster.start().is_ok());
+  const pid_t pid = cluster.members()[0].pid;
+  const auto end = wait_for(cluster, LocalCluster::Event::Kind::kGaveUp);
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(end->exit_code, 73);
+  EXPECT_EQ(cluster.log_tail("n1", 10), "line of " + std::to_string(pid) + "\n");
+}
+
+TEST(LocalCluster, FindsTheLastReasonOfALog) {
+  EXPECT_EQ(last_reason("a reason=\"first\"\nb reason=\"the \\\"second\\\"\" c=d\nend\n"),
+            "the \"second\"");
+  EXPECT_EQ(last_reason("{\"event\":\"e\",\"reason\":\"json\"}\n"), "json");
+  EXPECT_EQ(last_reason("reason=\"cut"), "cut");
+  EXPECT_EQ(last_reason("nothing"), "");
+}
+
+TEST(ClusterReadiness, KnowsItsOwnRouterByItsProcess) {
+  client::ClusterDescription cluster;
+  cluster.routers.push_back({"r1", "tcp://a:1"});
+  cluster.routers.push_back({"r2", "tcp://a:2"});
+  cluster.routers[1].self = true;
+  cluster.routers[1].pid = 17;
+  cluster.routers[1].machine = machine_name();
+  const std::vector<LocalCluster::Member> members{{"r1", true, "", 16}, {"r2", true, "", 17}};
+  EXPECT_TRUE(ClusterReadiness::is_own(cluster, members, "r2"));
+  EXPECT_FALSE(ClusterReadiness::is_own(cluster, members, "r1"));
+  EXPECT_FALSE(ClusterReadiness::is_own(cluster, {{"r2", true, "", 18}}, "r2"));
+  EXPECT_FALSE(ClusterReadiness::is_own(cluster, {{"r2", true, "", -1}}, "r2"));
+  cluster.routers[1].machine = "another";
+  EXPECT_FALSE(ClusterReadiness::is_own(cluster, members, "r2"));
+}
+
+TEST(ListenCheck, RefusesAnEndpointAtWhichSomethingListens) {
+  const TempDir directory;
+  ZmqContext context;
+  ZmqSocket taken(context, ZmqSocket::Kind::kRouter, {});
+  ASSERT_TRUE(taken.bind("tcp://127.0.0.1:*").is_ok());
+  const std::string tcp = taken.bound_endpoint();
+  EXPECT_EQ(can_listen(tcp).message(), "cannot listen on " + tcp + ": Address already in use");
+  EXPECT_FALSE(can_listen("tcp://*:" + tcp.substr(tcp.rfind(':') + 1)).is_ok());
+  for (const std::string& ipc :
+       {"ipc://" + directory.path() + "/s", "ipc://@segue-test-" + std::to_string(::getpid())}) {
+    EXPECT_TRUE(can_listen(ipc).is_ok());
+    ZmqSocket socket(context, ZmqSocket::Kind::kRouter, {});
+    ASSERT_TRUE(socket.bind(ipc).is_ok());
+    EXPECT_FALSE(can_listen(ipc).is_ok()) << ipc;
+  }
+  // A file that nobody listens at any more.
+  EXPECT_TRUE(can_listen("ipc://" + directory.write("old", "")).is_ok());
+  EXPECT_TRUE(can_listen("tcp://127.0.0.1:0").is_ok());
+  EXPECT_TRUE(can_listen("tcp://no such host:80").is_ok());
 }
 
 TEST(ChildProcess, CountsProcessorTime) {

@@ -82,13 +82,13 @@ class BadSurroundings : public testing::Test {
 
 TEST_F(BadSurroundings, ADataDirectoryThatIsAFile) {
   const std::string file = dir_.write("file", "not a directory");
-  expect_refused(*node({.data_dir = file}), 71, {file, "directory"});
+  expect_refused(*node({.data_dir = file}), 78, {file, "directory"});
   EXPECT_EQ(fs::file_size(file), 15u);
-  expect_refused(*node({.data_dir = file + "/below"}), 71, {file + "/below"});
+  expect_refused(*node({.data_dir = file + "/below"}), 78, {file + "/below"});
 }
 
 TEST_F(BadSurroundings, ADataDirectoryThatCannotBeMade) {
-  expect_refused(*node({.data_dir = "/proc/segue/n1"}), 71, {"/proc/segue/n1"});
+  expect_refused(*node({.data_dir = "/proc/segue/n1"}), 78, {"/proc/segue/n1"});
 }
 
 TEST_F(BadSurroundings, ADataDirectoryThatMayNotBeWritten) {
