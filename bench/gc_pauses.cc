@@ -2,7 +2,7 @@
 // its files: by Segue's collector, beside the textbook's (one data file for a queue; what is valid
 // is copied into a new one under the queue's lock, which then takes its place).
 //
-//     gc_pauses DIRECTORY [LARGEST_MIB]     (default 1024)
+//     gc_pauses DIRECTORY [LARGEST_MIB [BODY_BYTES]]     (default 1024, 1024)
 //
 // Prints a Markdown table. The directory is made, and removed at the end.
 #include <fcntl.h>
@@ -25,9 +25,9 @@
 namespace segue::storage {
 namespace {
 
-constexpr std::size_t kBody = 1024;
 constexpr std::uint32_t kPerBatch = 512;
 constexpr std::uint64_t kMib = 1 << 20;
+constexpr int kSettledInATurn = 1000;
 const QueueId kQueue{1};
 const ShardId kShard{0};
 
@@ -52,7 +52,8 @@ void check(const Status& status) {
 }
 
 struct Figures {
-  double longest_pause_us = 0;
+  double longest_pause_us = 0;  // of a turn of the reactor
+  double longest_install_us = 0;
   double total_seconds = 0;
   std::uint64_t copied_bytes = 0;
   std::uint64_t left_bytes = 0;
@@ -61,7 +62,7 @@ struct Figures {
 /// The node's reactor, with nothing else to do than to look after the disk.
 class Store {
  public:
-  explicit Store(const std::string& directory) {
+  Store(const std::string& directory, std::size_t body_bytes) : body_bytes_(body_bytes) {
     DiskOptions options;
     options.directory = directory;
     options.cluster = "bench";
@@ -96,10 +97,12 @@ class Store {
     }
   }
 
-  Figures collect() {
+  /// Meanwhile a consumer acknowledges half of what is left.
+  Figures collect(std::uint64_t messages) {
     check(disk_->collect(GcCommand::kResume, std::nullopt));
     check(disk_->collect(GcCommand::kRun, std::nullopt));
     Figures figures;
+    std::uint64_t consumed = 0;
     const auto begin = Clock::now();
     while (true) {
       const auto turn_begin = Clock::now();
@@ -107,21 +110,27 @@ class Store {
       figures.longest_pause_us = std::max(figures.longest_pause_us, microseconds_since(turn_begin));
       for (const ShardId shard : disk_->take_wanted_checkpoints()) begin_checkpoint(shard);
       if (!disk_->stats().gc.running && checkpoints_ == 0) break;
+      for (int i = 0; i < kSettledInATurn && consumed < messages / 2; ++i) {
+        ++consumed;
+        disk_->settle(kQueue, Sequence{consumed}, Sequence{consumed});
+      }
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
     figures.total_seconds = microseconds_since(begin) / 1e6;
+    figures.longest_install_us =
+        std::chrono::duration<double, std::micro>(disk_->stats().gc.longest_pause).count();
     figures.copied_bytes = disk_->stats().gc.copied_bytes;
     figures.left_bytes = disk_->stored(kQueue).disk_bytes;
     return figures;
   }
 
  private:
-  static MessageBatchPtr make_batch() {
+  MessageBatchPtr make_batch() const {
     MessageBatchBuilder builder;
-    const SharedBytes body = SharedBytes::from(std::string(kBody, 'b'));
+    const SharedBytes body = SharedBytes::from(std::string(body_bytes_, 'b'));
     for (std::uint32_t i = 0; i < kPerBatch; ++i) builder.add("header", body);
     return MessageBatch::parse(SharedBytes::from(builder.take().batch),
-                               SharedBytes::from(std::string(kBody * kPerBatch, 'b')))
+                               SharedBytes::from(std::string(body_bytes_ * kPerBatch, 'b')))
         .value();
   }
   void turn() {
@@ -140,16 +149,18 @@ class Store {
     while (checkpoints_ > 0) turn();
   }
 
+  const std::size_t body_bytes_;
   PosixFileSystem files_;
   std::unique_ptr<DiskDataCenter> disk_;
   int checkpoints_ = 0;
 };
 
 /// The textbook's: all that it does is a pause, since the lock is held.
-Figures collect_as_the_textbook(const std::string& directory, std::uint64_t messages) {
+Figures collect_as_the_textbook(const std::string& directory, std::uint64_t messages,
+                                std::size_t body_bytes) {
   const std::string path = directory + "/queue.data";
   const std::string copy_path = directory + "/queue.copy";
-  const std::size_t record = kBody + 32;
+  const std::size_t record = body_bytes + 32;
   std::vector<char> chunk(kPerBatch * record, 'b');
   const auto open_new = [](const std::string& name) {
     const int fd = ::open(name.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -201,28 +212,31 @@ Figures collect_as_the_textbook(const std::string& directory, std::uint64_t mess
 
 int run(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: gc_pauses DIRECTORY [LARGEST_MIB]\n");
+    std::fprintf(stderr, "usage: gc_pauses DIRECTORY [LARGEST_MIB [BODY_BYTES]]\n");
     return 64;
   }
   const std::string directory = argv[1];
   const std::uint64_t largest = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1024;
+  const std::size_t body_bytes = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1024;
   std::filesystem::create_directories(directory);
   std::printf(
-      "| files of the queue | longest pause | collected in | copied | left | the textbook's pause "
-      "|\n| --- | --- | --- | --- | --- | --- |\n");
+      "| files of the queue | longest turn | of it to put a copy in place | collected in | copied "
+      "| left | the textbook's pause "
+      "|\n| --- | --- | --- | --- | --- | --- | --- |\n");
   for (std::uint64_t mib = 1; mib <= largest; mib *= 4) {
     const std::uint64_t messages =
-        std::max<std::uint64_t>(1, mib * kMib / kBody / kPerBatch) * kPerBatch;
+        std::max<std::uint64_t>(1, mib * kMib / body_bytes / kPerBatch) * kPerBatch;
     Figures ours;
     {
-      Store store(directory + "/node");
+      Store store(directory + "/node", body_bytes);
       store.fill(messages);
-      ours = store.collect();
+      ours = store.collect(messages);
     }
     std::filesystem::remove_all(directory + "/node");
-    const Figures textbook = collect_as_the_textbook(directory, messages);
-    std::printf("| %llu MiB | %.0f us | %.3f s | %.1f MiB | %.1f MiB | %.1f ms |\n",
-                static_cast<unsigned long long>(mib), ours.longest_pause_us, ours.total_seconds,
+    const Figures textbook = collect_as_the_textbook(directory, messages, body_bytes);
+    std::printf("| %llu MiB | %.0f us | %.0f us | %.3f s | %.1f MiB | %.1f MiB | %.1f ms |\n",
+                static_cast<unsigned long long>(mib), ours.longest_pause_us,
+                ours.longest_install_us, ours.total_seconds,
                 static_cast<double>(ours.copied_bytes) / kMib,
                 static_cast<double>(ours.left_bytes) / kMib, textbook.longest_pause_us / 1000);
     std::fflush(stdout);

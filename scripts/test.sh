@@ -133,7 +133,7 @@ part_tsan() {
   local names
   names=$(IFS='|' && printf '%s' "${folders[*]}")
   # Recovery from every damage there is takes minutes here, and is one thread's work.
-  local filter=(-R "^($names)/" -E '^storage/(WalRecovery|SegmentRecovery|SegmentGcCrash)\.')
+  local filter=(-R "^($names)/" -E '^storage/((WalRecovery|SegmentRecovery|SegmentGcCrash)\.|Share/SegmentGcCrash)')
   [ -n "$only" ] && filter=()
   run_sanitized tsan "${filter[@]}"
 }

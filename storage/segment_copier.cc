@@ -208,6 +208,12 @@ Status SegmentCopier::finish() {
   segment.written_end = records_end;
   segment.state = SegmentState::kSealed;
   segment.changed = false;
+  // Given back here: megabytes, for which the reactor would have to wait.
+  chunk_offset_ += chunk_.size();
+  chunk_.clear();
+  chunk_.shrink(0);
+  piece_.shrink(0);
+  entries_ = {};
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "common/check.h"
+#include "storage/bit_squeeze.h"
 
 namespace segue::storage {
 
@@ -250,7 +251,9 @@ IndexFlags SegmentTable::install(std::unique_ptr<Segment> copy,
     return segment->name() == sources.front().name;
   });
   SEGUE_CHECK(segments_.end() - at >= static_cast<std::ptrdiff_t>(sources.size()));
-  std::uint32_t copied = 0;  // messages of the copy that were looked at
+  // Word by word: a segment has up to a million messages, and nothing else is done meanwhile.
+  BitWriter left;
+  std::uint64_t valid_body_bytes = 0;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const CopySource& source = sources[i];
     const Segment& segment = *at[static_cast<std::ptrdiff_t>(i)];
@@ -258,18 +261,16 @@ IndexFlags SegmentTable::install(std::unique_ptr<Segment> copy,
     const auto now = segment.validity.bits(0, segment.messages());
     for (std::size_t word = 0; word < now.size(); ++word) {
       const std::uint64_t then = source.valid[word];
-      for (std::uint64_t gone = then & ~now[word]; gone != 0; gone &= gone - 1) {
-        const std::uint64_t below = (gone & (~gone + 1)) - 1;
-        const std::uint32_t ordinal =
-            copied + static_cast<std::uint32_t>(std::popcount(then & below));
-        copy->validity.clear(ordinal, ordinal + 1, [](std::uint32_t, std::uint32_t) {});
-        copy->valid_body_bytes -= copy->sizes.at(ordinal);
-        copy->mark_dirty(ordinal, ordinal + 1);
-      }
-      copied += static_cast<std::uint32_t>(std::popcount(then));
+      const auto copied = static_cast<std::uint32_t>(std::popcount(then));
+      const std::uint64_t gone = then & ~now[word];
+      if (gone != 0) copy->mark_dirty(left.size(), left.size() + copied);
+      left.append(gone == 0 ? ~0ull : squeeze(now[word], then), copied);
     }
+    valid_body_bytes += segment.valid_body_bytes;
   }
-  SEGUE_CHECK(copied == copy->messages());
+  SEGUE_CHECK(left.size() == copy->messages());
+  if (copy->dirty_end > copy->dirty_first) copy->validity.assign(left.take());
+  copy->valid_body_bytes = valid_body_bytes;
   IndexFlags flags = copy->dirty_flags();
   copy->changed = true;
   segments_.erase(at + 1, at + static_cast<std::ptrdiff_t>(sources.size()));
@@ -328,7 +329,7 @@ std::optional<SegmentLoad> SegmentTable::plan_load(Sequence from, Sequence throu
     const std::uint32_t span_end = ordinal + std::min(limit - ordinal, kMaxLoadSpan);
     while (ordinal < span_end && load.ranges.size() < kMaxLoadRanges &&
            (load.ranges.empty() || load.body_bytes < max_bytes)) {
-      const std::uint32_t run_end = std::min(span_end, segment.validity.valid_end(ordinal));
+      const std::uint32_t run_end = segment.validity.valid_end(ordinal, span_end);
       std::uint32_t end = ordinal;
       do {
         load.body_bytes += segment.sizes.at(end++);

@@ -151,10 +151,11 @@ class SegmentTable {
     const Segment* segment = find(first);
     if (segment == nullptr || segment->last() < first || count == 0) return;
     const std::uint32_t end = segment->end_ordinal(first.next(count - 1));
-    for (std::uint32_t at = segment->validity.next_valid(segment->sequences.lower_bound(first));
-         at < end; at = segment->validity.next_valid(at)) {
+    for (std::uint32_t at =
+             segment->validity.next_valid(segment->sequences.lower_bound(first), end);
+         at < end; at = segment->validity.next_valid(at, end)) {
       const std::uint32_t run_end =
-          segment->sequences.run_end(at, std::min(end, segment->validity.valid_end(at)));
+          segment->sequences.run_end(at, segment->validity.valid_end(at, end));
       body(segment->sequences.at(at), run_end - at);
       at = run_end;
     }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace segue::storage {
@@ -45,8 +46,9 @@ class SegmentValidity {
   template <typename OnRun>
   void clear(std::uint32_t first, std::uint32_t end, OnRun on_run) {
     end = std::min(end, size_);
-    for (std::uint32_t at = next_valid(first); at < end; at = next_valid(at)) {
-      const std::uint32_t run_end = std::min(end, valid_end(at));
+    // Never looks beyond `end`: a segment has a million messages, and most are settled one by one.
+    for (std::uint32_t at = next_valid(first, end); at < end; at = next_valid(at, end)) {
+      const std::uint32_t run_end = valid_end(at, end);
       if (words_.empty()) make_words();
       for_words(at, run_end, [&](std::size_t w, std::uint64_t mask) { words_[w] &= ~mask; });
       valid_ -= run_end - at;
@@ -55,13 +57,24 @@ class SegmentValidity {
     }
   }
 
+  /// Takes over flags, a bit each; as many as there are.
+  void assign(std::vector<std::uint64_t> words) {
+    words_ = std::move(words);
+    words_.resize(words_for(size_), 0);
+    if (size_ % 64 != 0) words_.back() &= (1ull << (size_ % 64)) - 1;
+    valid_ = count_valid(0, size_);
+  }
+
   /// The first valid ordinal at or above `from`; size() if there is none.
-  std::uint32_t next_valid(std::uint32_t from) const {
-    return words_.empty() ? std::min(from, size_) : find(from, 0);
+  std::uint32_t next_valid(std::uint32_t from) const { return next_valid(from, size_); }
+  /// The first of them below `limit`, which is at most size(); `limit` if there is none.
+  std::uint32_t next_valid(std::uint32_t from, std::uint32_t limit) const {
+    return words_.empty() ? std::min(from, limit) : find(from, limit, 0);
   }
   /// The first ordinal at or above `from` that is not valid; size() if there is none.
-  std::uint32_t valid_end(std::uint32_t from) const {
-    return words_.empty() ? size_ : find(from, ~0ull);
+  std::uint32_t valid_end(std::uint32_t from) const { return valid_end(from, size_); }
+  std::uint32_t valid_end(std::uint32_t from, std::uint32_t limit) const {
+    return words_.empty() ? limit : find(from, limit, ~0ull);
   }
   std::uint32_t count_valid(std::uint32_t first, std::uint32_t end) const {
     end = std::min(end, size_);
@@ -99,18 +112,20 @@ class SegmentValidity {
     }
   }
 
-  /// The first ordinal at or above `from` whose bit is 1, or, with `flip` all ones, 0.
-  std::uint32_t find(std::uint32_t from, std::uint64_t flip) const {
-    if (from >= size_) return size_;
+  /// The first ordinal at or above `from` whose bit is 1, or, with `flip` all ones, 0; `limit`, at
+  /// most size(), if there is none below.
+  std::uint32_t find(std::uint32_t from, std::uint32_t limit, std::uint64_t flip) const {
+    if (from >= limit) return limit;
     std::size_t word = from / 64;
+    const std::size_t end = words_for(limit);
     std::uint64_t bits = (words_[word] ^ flip) & (~0ull << (from % 64));
     while (bits == 0) {
-      if (++word == words_.size()) return size_;
+      if (++word == end) return limit;
       bits = words_[word] ^ flip;
     }
     const auto at =
         static_cast<std::uint32_t>(word * 64) + static_cast<std::uint32_t>(std::countr_zero(bits));
-    return std::min(at, size_);
+    return std::min(at, limit);
   }
 
   void make_words() {

@@ -63,6 +63,9 @@ class FaultyFileSystem final : public FileSystem {
   /// Power loss and restart: of what was not synced any subset is kept (sectors of 512 bytes,
   /// single renames), chosen by `random`. Handles and locks are gone, faults are cleared.
   void crash(Random& random);
+  /// What the disk is at a loss of power, so that several of its outcomes can be looked at.
+  MemoryDisk disk() const;
+  void put_back(const MemoryDisk& disk);
   /// The process is killed: everything written stays, and stays unsynced. Handles and locks are
   /// gone.
   void kill_process();

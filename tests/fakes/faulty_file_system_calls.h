@@ -281,6 +281,18 @@ inline void FaultyFileSystem::crash(Random& random) {
   path_faults_.clear();
 }
 
+inline MemoryDisk FaultyFileSystem::disk() const {
+  std::lock_guard lock(mutex_);
+  return disk_.copy();
+}
+
+inline void FaultyFileSystem::put_back(const MemoryDisk& disk) {
+  std::lock_guard lock(mutex_);
+  disk_ = disk.copy();
+  ++life_;
+  locked_.clear();
+}
+
 inline void FaultyFileSystem::kill_process() {
   std::lock_guard lock(mutex_);
   ++life_;

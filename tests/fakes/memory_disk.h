@@ -117,6 +117,27 @@ class MemoryDisk {
     return used;
   }
 
+  /// As it is, with what a power loss could do to it; of its own contents.
+  MemoryDisk copy() const {
+    std::map<const Inode*, InodePtr> copies;
+    const auto copied = [&copies](const InodePtr& inode) -> InodePtr {
+      if (inode == nullptr) return nullptr;
+      InodePtr& made = copies[inode.get()];
+      if (made == nullptr) made = std::make_shared<Inode>(*inode);
+      return made;
+    };
+    MemoryDisk disk;
+    for (const auto& [path, inode] : now_) disk.now_[path] = copied(inode);
+    for (const auto& [path, inode] : synced_) disk.synced_[path] = copied(inode);
+    disk.unsynced_names_ = unsynced_names_;
+    for (NameChange& change : disk.unsynced_names_) {
+      for (auto& [path, name] : change) {
+        if (name.has_value()) name = copied(*name);
+      }
+    }
+    return disk;
+  }
+
   /// Power loss: what is synced stays, of the rest any subset does.
   void crash(Random& random) {
     const Fate names(random);

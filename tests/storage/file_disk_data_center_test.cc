@@ -39,7 +39,7 @@ TEST(FileDiskDataCenter, HoldsTheSameAfterBeingKilled) {
 
 /// Runs the workload until the power goes at the nth call, recovers (perhaps with another loss of
 /// power on the way), checks, and goes on. False when the run was over before.
-bool crash_at(std::uint64_t seed, std::uint64_t nth, int steps) {
+bool crash_at(std::uint64_t seed, std::uint64_t nth, int steps, std::uint64_t& states) {
   FaultyFileSystem files;
   SeededRandom random(seed * 1'000'003 + nth);
   Workload workload(seed);
@@ -51,6 +51,9 @@ bool crash_at(std::uint64_t seed, std::uint64_t nth, int steps) {
     crashed = files.halted();
   }
   if (!crashed) return false;
+  states += check_outcomes(files, workload, random,
+                           "seed " + std::to_string(seed) + " call " + std::to_string(nth),
+                           [&] { return std::make_unique<ModelNode>(files); });
   files.crash(random);
   if (random.below(3) == 0) {
     files.halt_at(1 + random.below(30));
@@ -70,17 +73,25 @@ bool crash_at(std::uint64_t seed, std::uint64_t nth, int steps) {
   return true;
 }
 
-TEST(FileDiskDataCenter, LosesNothingConfirmedWhenThePowerGoesAtAnyCall) {
+/// Seeds are shared out, so that they can be run side by side.
+constexpr std::uint64_t kShares = 4;
+class FileDiskDataCenterCrash : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(FileDiskDataCenterCrash, LosesNothingConfirmedWhenThePowerGoesAtAnyCall) {
   std::uint64_t points = 0;
-  for (std::uint64_t seed = 1; seed <= 4 * effort(); ++seed) {
+  std::uint64_t states = 0;
+  for (std::uint64_t seed = GetParam(); seed <= kShares * effort(); seed += kShares) {
     std::uint64_t nth = 1;
-    while (crash_at(seed, nth, 40)) ++nth;
+    while (crash_at(seed, nth, 40, states)) ++nth;
     points += nth - 1;
     ASSERT_FALSE(HasFailure()) << "seed " << seed << " call " << nth;
   }
   RecordProperty("crash_points", static_cast<int>(points));
-  EXPECT_GT(points, 200u);
+  RecordProperty("crash_states", static_cast<int>(states));
+  EXPECT_GT(points, 50u);
 }
+INSTANTIATE_TEST_SUITE_P(Share, FileDiskDataCenterCrash,
+                         ::testing::Range<std::uint64_t>(1, kShares + 1));
 
 TEST(FileDiskDataCenter, SurvivesEverySingleLackOfSpace) {
   for (std::uint64_t seed = 1; seed <= 2 * effort(); ++seed) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -191,6 +192,38 @@ class Workload {
 inline std::uint64_t effort() {
   const char* const text = std::getenv("SEGUE_TEST_EFFORT");
   return text == nullptr ? 1 : std::max(1ull, std::strtoull(text, nullptr, 10));
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+inline constexpr int kOutcomes = 1;
+#else
+inline constexpr bool kSanitized = false;
+inline constexpr int kOutcomes = 45;
+#endif
+
+/// Sanitizers look for errors in the code, not for rare crash points.
+inline std::uint64_t seeds(std::uint64_t usual) {
+  return kSanitized ? (usual + 9) / 10 : usual * effort();
+}
+
+/// What a loss of power left of the disk is chance: looks at several outcomes of the same one, each
+/// of which `open` makes a node of. Their number; failures are told under `name`.
+template <typename Open>
+std::uint64_t check_outcomes(FaultyFileSystem& files, const Workload& workload, Random& random,
+                             const std::string& name, Open open) {
+  const MemoryDisk lost = files.disk();
+  for (int i = 0; i < kOutcomes && !testing::Test::HasFailure(); ++i) {
+    files.put_back(lost);
+    files.crash(random);
+    Workload after = workload;
+    const std::unique_ptr<ModelNode> node = open();
+    EXPECT_TRUE(node->opened().is_ok()) << name << ": " << node->opened().to_string();
+    if (!node->opened().is_ok()) break;
+    EXPECT_EQ(after.difference(*node), "") << name << " outcome " << i;
+  }
+  files.put_back(lost);
+  return static_cast<std::uint64_t>(kOutcomes);
 }
 
 }  // namespace segue::storage

@@ -14,17 +14,6 @@ namespace {
 
 constexpr std::uint64_t kSegmentBytes = 4096;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-
-/// Sanitizers look for errors in the code, not for rare crash points.
-std::uint64_t seeds(std::uint64_t usual) {
-  return kSanitized ? (usual + 9) / 10 : usual * effort();
-}
-
 /// So that work in the background is at any point when the node does something.
 std::function<int()> some_steps(std::uint64_t seed) {
   auto random = std::make_shared<SeededRandom>(seed);
@@ -116,7 +105,8 @@ TEST(SegmentGcCrash, KeepsTheBoundAndTheMessagesThroughRestarts) {
 
 /// Runs until the power goes at the nth call, recovers (perhaps with another loss of power on the
 /// way), checks, and goes on. False when the run was over before.
-bool crash_at(std::uint64_t seed, std::uint64_t nth, int steps, std::uint64_t& copies) {
+bool crash_at(std::uint64_t seed, std::uint64_t nth, int steps, std::uint64_t& copies,
+              std::uint64_t& states) {
   FaultyFileSystem files;
   SeededRandom random(seed * 1'000'003 + nth);
   Workload workload(seed, Workload::Kind::kGarbage);
@@ -129,6 +119,9 @@ bool crash_at(std::uint64_t seed, std::uint64_t nth, int steps, std::uint64_t& c
   }
   copies += workload.copies();
   if (!crashed) return false;
+  states += check_outcomes(
+      files, workload, random, "seed " + std::to_string(seed) + " call " + std::to_string(nth),
+      [&] { return std::make_unique<ModelNode>(files, kSegmentBytes, some_steps(nth)); });
   files.crash(random);
   for (std::uint64_t again = random.below(3); again > 0; --again) {
     files.halt_at(1 + random.below(60));
@@ -154,25 +147,50 @@ bool crash_at(std::uint64_t seed, std::uint64_t nth, int steps, std::uint64_t& c
   return difference.empty();
 }
 
-TEST(SegmentGcCrash, LosesNothingWhenThePowerGoesAtAnyCall) {
+/// The nth seed whose first steps make copies, so that the power goes in the middle of them.
+std::uint64_t seed_with_copies(std::uint64_t nth, int steps) {
+  std::uint64_t seed = 0;
+  while (nth > 0) {
+    ++seed;
+    FaultyFileSystem files;
+    ModelNode node(files, kSegmentBytes, some_steps(seed));
+    Workload workload(seed, Workload::Kind::kGarbage);
+    workload.run(node, steps);
+    if (workload.copies() >= 3) --nth;
+  }
+  return seed;
+}
+
+/// Seeds are shared out, so that they can be run side by side.
+constexpr std::uint64_t kShares = 3;
+class SegmentGcCrashAnywhere : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(SegmentGcCrashAnywhere, LosesNothing) {
   std::uint64_t points = 0;
   std::uint64_t copies = 0;
-  for (std::uint64_t seed = 1; seed <= seeds(3); ++seed) {
+  std::uint64_t states = 0;
+  for (std::uint64_t share = GetParam(); share <= seeds(kShares); share += kShares) {
+    const std::uint64_t seed = seed_with_copies(share, 60);
     std::uint64_t nth = 1;
-    while (crash_at(seed, nth, 60, copies)) ++nth;
+    while (crash_at(seed, nth, 60, copies, states)) ++nth;
     points += nth - 1;
     ASSERT_FALSE(HasFailure()) << "seed " << seed << " call " << nth;
   }
+  if (GetParam() > seeds(kShares)) GTEST_SKIP() << "fewer seeds under a sanitizer";
   RecordProperty("crash_points", static_cast<int>(points));
-  EXPECT_GT(points, 100 * seeds(3));
+  RecordProperty("crash_states", static_cast<int>(states));
+  EXPECT_GT(points, 100u);
   EXPECT_TRUE(kSanitized || copies > points / 8) << copies;
 }
+INSTANTIATE_TEST_SUITE_P(Share, SegmentGcCrashAnywhere,
+                         ::testing::Range<std::uint64_t>(1, kShares + 1));
 
 TEST(SegmentGcCrash, LosesNothingWhenThePowerGoesInALongRun) {
   std::uint64_t copies = 0;
+  std::uint64_t states = 0;
   for (std::uint64_t seed = 1; seed <= seeds(40); ++seed) {
     SeededRandom random(seed);
-    crash_at(1000 + seed, 500 + random.below(4000), 600, copies);
+    crash_at(1000 + seed, 500 + random.below(4000), 600, copies, states);
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
   }
   EXPECT_TRUE(kSanitized || copies > seeds(40)) << copies;
