@@ -13,6 +13,10 @@ namespace {
 // A subscription that failed for a reason that passes is tried again after this.
 constexpr Duration kRenewPause = std::chrono::milliseconds(200);
 
+// Settlements that want an answer and are on their way. Each is answered by itself, and a router
+// takes a client for one that does not read when thousands of answers wait.
+constexpr std::size_t kMostUnanswered = 1000;
+
 bool passes(ErrorCode code) {
   return code == ErrorCode::kShardUnavailable || code == ErrorCode::kCatalogUnavailable ||
          code == ErrorCode::kShardBlocked || code == ErrorCode::kTimeout;
@@ -293,10 +297,10 @@ void ConsumerSet::turn(TimePoint now, LinkWriter* writer) {
   run_timers(now);
   send_settlements(now, writer);
   if (writer == nullptr) return;
-  auto unsent = std::move(unsent_);
-  unsent_.clear();
-  for (ConfirmedSettle& settle : unsent) {
+  while (!unsent_.empty() && unanswered_.size() < kMostUnanswered) {
+    ConfirmedSettle& settle = unsent_.front();
     send_settle(settle.consumer, {settle.range}, std::move(settle.settled), *writer);
+    unsent_.pop_front();
   }
 }
 
@@ -304,9 +308,11 @@ void ConsumerSet::send_settlements(TimePoint now, LinkWriter* writer) {
   auto added = mailbox_->take_dirty();
   dirty_.insert(dirty_.end(), std::make_move_iterator(added.begin()),
                 std::make_move_iterator(added.end()));
-  // Ends when the last of its settlements is answered: each keeps a reference.
+  // Ends when the last of its settlements is answered: each keeps a reference. Behind those that
+  // still wait for answers to others.
   std::shared_ptr<void> flushing;
-  if (const Done done = writer != nullptr ? std::exchange(flush_, nullptr) : nullptr) {
+  const bool may_flush = writer != nullptr && unsent_.empty();
+  if (const Done done = may_flush ? std::exchange(flush_, nullptr) : nullptr) {
     flushing = std::shared_ptr<void>(nullptr, [done](void*) { done->set_value({}); });
   }
   const bool all = flushing != nullptr || requests_.has_waiting();

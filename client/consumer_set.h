@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <future>
 #include <map>
@@ -91,7 +92,7 @@ class ConsumerSet final : public ConsumerOwner {
     SettledRange range;
     Settled settled;
   };
-  std::vector<ConfirmedSettle> unsent_;  // settlements that want an answer
+  std::deque<ConfirmedSettle> unsent_;  // settlements that want an answer
   std::uint64_t last_confirm_id_ = 0;
   std::map<std::uint64_t, Settled> unanswered_;
   Done flush_;

@@ -6,10 +6,14 @@ namespace {
 
 // A Close on its way gets this long when the socket is dropped.
 constexpr std::chrono::milliseconds kLinger{200};
+constexpr int kFrames = 1'000'000;
 
 ZmqSocket::Options socket_options(std::size_t max_frame_bytes) {
   ZmqSocket::Options options;
   options.max_frame_bytes = static_cast<std::int64_t>(max_frame_bytes);
+  // All that is on the way is bounded by windows: of publishes, requests, and unsettled messages. A
+  // router that stands still for a while is not given up for it.
+  options.high_water_mark = kFrames;
   return options;
 }
 

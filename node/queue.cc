@@ -130,7 +130,7 @@ void Queue::restore_stored(const storage::StoredQueue& stored) {
 void Queue::finish_replay(const storage::StoredQueue& stored) {
   recovered_mark_ = mark_;
   set_ready(stored.messages + (active_ ? active_->messages.count_messages() : 0));
-  enqueued_total_ = 0;
+  enqueued_total_ = ready_;  // all totals begin now, with what is there
   cursor_ = Sequence{1};
   if (stored.messages > 0) {
     cursor_ = gap_begin_ = stored.first_valid;

@@ -301,6 +301,42 @@ TEST_F(Consuming, RequeuesWhatWasNotHandedOutWhenItIsClosed) {
   EXPECT_EQ(consumer.next(kLong).error().code, ErrorCode::kClosed);
 }
 
+TEST_F(Consuming, HasNoMoreThanAThousandConfirmedSettlementsOnTheWay) {
+  one_.edit([](auto& behaviour) { behaviour.answer_settles = false; });
+  Connection connection = open();
+  Consumer consumer = subscribe(connection);
+  constexpr std::uint64_t kMessages = 3500;
+  one_.deliver(1, 1, std::vector<std::string>(kMessages, "x"));
+  std::vector<std::future<Status>> settled;
+  std::uint64_t taken = 0;
+  while (taken < kMessages) {
+    const auto batch = consumer.next_batch(1000, kLong);
+    ASSERT_TRUE(batch);
+    for (std::size_t i = 0; i < batch->size(); ++i, ++taken) {
+      settled.push_back((*batch)[i].ack_confirmed());
+    }
+  }
+  const auto sent = [&] {
+    std::vector<std::uint64_t> ids;
+    for (const v1::Settle& settle : one_.settles()) {
+      if (settle.confirm_id() != 0) ids.push_back(settle.confirm_id());
+    }
+    return ids;
+  };
+  std::size_t answered = 0;
+  while (answered < kMessages) {
+    ASSERT_TRUE(one_.wait_until([&] { return sent().size() > answered; }));
+    const auto ids = sent();
+    ASSERT_LE(ids.size() - answered, 1000u);
+    for (; answered < ids.size(); ++answered) {
+      v1::RouterFrame frame;
+      frame.mutable_settle_ok()->set_confirm_id(ids[answered]);
+      one_.send(frame);
+    }
+  }
+  for (std::future<Status>& one : settled) EXPECT_TRUE(one.get());
+}
+
 TEST_F(Consuming, ARequestFindsSettledWhatWasSettledBeforeIt) {
   Connection connection = open();
   Consumer consumer = subscribe(connection);

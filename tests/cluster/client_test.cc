@@ -126,6 +126,38 @@ TEST_F(ClientAndCluster, TellsTheFateOfEachMessage) {
   EXPECT_EQ(cluster->shards.size(), 4u);
 }
 
+TEST_F(ClientAndCluster, ConfirmsAnyNumberOfSettlementsThatAreAskedForAtOnce) {
+  start({.routers = 1, .nodes = 1, .shards = 2});
+  Connection connection = connect();
+  declare(connection, "many");
+  MessageHeader header;
+  header.routing_key = "many";
+  constexpr int kMessages = 50'000;
+  for (int i = 0; i < kMessages; ++i) {
+    ASSERT_TRUE(connection.publisher().publish(header, "x"));
+  }
+  ASSERT_TRUE(connection.publisher().wait_for_confirms(kLong));
+  ConsumerOptions wanted;
+  wanted.prefetch = kMessages;
+  Consumer consumer = connection.subscribe("many", wanted).value();
+  std::vector<Delivery> held;
+  while (held.size() < kMessages) {
+    const auto delivery = consumer.next(kLong);
+    ASSERT_TRUE(delivery) << delivery.error().to_string();
+    held.push_back(*delivery);
+  }
+  std::vector<std::future<Status>> settled;
+  for (const Delivery& delivery : held) settled.push_back(delivery.ack_confirmed());
+  for (std::future<Status>& one : settled) {
+    const Status status = one.get();
+    ASSERT_TRUE(status) << status.error().to_string();
+  }
+  EXPECT_EQ(connection.reconnects(), 0u);
+  const auto counts = connection.admin().queue_status("many");
+  ASSERT_TRUE(counts);
+  EXPECT_EQ(counts->ready + counts->unacked, 0u);
+}
+
 TEST_F(ClientAndCluster, RequeuesWhatAConsumerLeftBehind) {
   start({.routers = 1, .nodes = 1, .shards = 4});
   Connection connection = connect();

@@ -29,6 +29,7 @@ struct QueueDescription {
   /// Bytes of its segment files.
   std::uint64_t disk_bytes = 0;
   std::uint64_t memory_bytes = 0;
+  /// Since its node's start; what was there then counts as enqueued.
   std::uint64_t enqueued_total = 0;
   std::uint64_t delivered_total = 0;
   std::uint64_t settled_total = 0;
