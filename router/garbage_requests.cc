@@ -6,32 +6,33 @@
 
 namespace segue::router {
 
-const v1::QueueDefinition* GarbageRequests::find(const RequestContext& context,
-                                                 const std::string& name) const {
+void GarbageRequests::ask_node_of(const RequestContext& context, const std::string& name,
+                                  v1::QueueRequest question, Answered answered) {
   const v1::QueueDefinition* queue = lookup_.catalog().state().find_queue(context.vhost(), name);
   if (queue == nullptr) {
-    context.fail(make_error(Code::kNotFound, name, "no queue " + in_quotes(name)));
+    return context.fail(make_error(Code::kNotFound, name, "no queue " + in_quotes(name)));
   }
-  return queue;
-}
-
-void GarbageRequests::segments(const RequestContext& context, const v1::ListSegments& request) {
-  const v1::QueueDefinition* queue = find(context, request.queue());
-  if (queue == nullptr) return;
-  v1::QueueRequest question;
   question.set_queue_id(queue->id());
-  *question.mutable_list_segments() = request;
   const std::string node = lookup_.node_id(*queue);
   requests_.send(lookup_.node(*queue), node, std::move(question),
                  lookup_.catalog().needed_for(QueueId(queue->id())), {},
-                 [context, node](v1::QueueReply& answer, const SharedBytes&) {
+                 [context, node, answered](v1::QueueReply& answer, const SharedBytes&) {
                    if (answer.has_error()) return context.fail(answer.error());
                    v1::Reply reply;
-                   v1::ListSegmentsOk& list = *reply.mutable_list_segments_ok();
-                   list = std::move(*answer.mutable_segments());
-                   list.set_node(node);
+                   answered(answer, node, reply);
                    context.reply(std::move(reply));
                  });
+}
+
+void GarbageRequests::segments(const RequestContext& context, const v1::ListSegments& request) {
+  v1::QueueRequest question;
+  *question.mutable_list_segments() = request;
+  ask_node_of(context, request.queue(), std::move(question),
+              [](v1::QueueReply& answer, const std::string& node, v1::Reply& reply) {
+                v1::ListSegmentsOk& list = *reply.mutable_list_segments_ok();
+                list = std::move(*answer.mutable_segments());
+                list.set_node(node);
+              });
 }
 
 void GarbageRequests::collect(const RequestContext& context, const v1::CollectGarbage& request) {
@@ -65,22 +66,14 @@ void GarbageRequests::gathered(const std::shared_ptr<Gathering>& gathering) {
 
 void GarbageRequests::collect_queue(const RequestContext& context,
                                     const v1::CollectGarbage& request) {
-  const v1::QueueDefinition* queue = find(context, request.queue());
-  if (queue == nullptr) return;
   v1::QueueRequest question;
-  question.set_queue_id(queue->id());
   *question.mutable_collect_garbage() = request;
-  const std::string node = lookup_.node_id(*queue);
-  requests_.send(lookup_.node(*queue), node, std::move(question),
-                 lookup_.catalog().needed_for(QueueId(queue->id())), {},
-                 [context, node](v1::QueueReply& answer, const SharedBytes&) {
-                   if (answer.has_error()) return context.fail(answer.error());
-                   v1::Reply reply;
-                   v1::GarbageDescription& line = *reply.mutable_collect_garbage_ok()->add_nodes();
-                   line = std::move(*answer.mutable_garbage());
-                   line.set_node(node);
-                   context.reply(std::move(reply));
-                 });
+  ask_node_of(context, request.queue(), std::move(question),
+              [](v1::QueueReply& answer, const std::string& node, v1::Reply& reply) {
+                v1::GarbageDescription& line = *reply.mutable_collect_garbage_ok()->add_nodes();
+                line = std::move(*answer.mutable_garbage());
+                line.set_node(node);
+              });
 }
 
 }  // namespace segue::router

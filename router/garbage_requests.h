@@ -31,8 +31,11 @@ class GarbageRequests {
 
   void collect_queue(const RequestContext& context, const v1::CollectGarbage& request);
   static void gathered(const std::shared_ptr<Gathering>& gathering);
-  /// Null: the request has been answered with the reason.
-  const v1::QueueDefinition* find(const RequestContext& context, const std::string& name) const;
+  /// Makes the reply of the node's answer, which is no error.
+  using Answered = void (*)(v1::QueueReply& answer, const std::string& node, v1::Reply& reply);
+  /// Asks the node of the queue; answers the request, also when there is no such queue.
+  void ask_node_of(const RequestContext& context, const std::string& name,
+                   v1::QueueRequest question, Answered answered);
 
   const QueueLookup& lookup_;
   NodeTable& nodes_;

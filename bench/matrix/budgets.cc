@@ -9,6 +9,7 @@
 #include <future>
 #include <thread>
 
+#include "bench/matrix/bench_client.h"
 #include "bench/matrix/process_memory.h"
 #include "bench/matrix/test_bed.h"
 #include "segue/client.h"
@@ -22,7 +23,6 @@ using std::chrono::seconds;
 
 constexpr std::size_t kRequestsOnTheWay = 1000;  // limits.max_requests_in_flight is 1024
 constexpr std::size_t kBodyBytes = 1024;
-constexpr seconds kPatience{300};
 constexpr milliseconds kPause{5};
 
 class Stopwatch {
@@ -35,28 +35,11 @@ class Stopwatch {
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
-Status failed(const std::string& what, const client::Error& error) {
-  return Status(Code::kInternalError, what + ": " + error.to_string());
-}
-
 template <typename... Values>
 std::string line(const char* format, Values... values) {
   char text[256];
   std::snprintf(text, sizeof text, format, values...);
   return std::string("| ") + text + " |\n";
-}
-
-Result<client::Connection> connect(const TestBed& bed) {
-  client::ConnectionOptions options;
-  options.routers = {bed.router()};
-  options.client_name = "budgets";
-  options.connect_timeout = kPatience;
-  options.request_timeout = kPatience;
-  options.full_timeout = kPatience;
-  options.max_in_flight_messages = 20'000;
-  auto connection = client::Connection::open(std::move(options));
-  if (!connection) return failed("connect", connection.error());
-  return std::move(connection.value());
 }
 
 pid_t node_pid(TestBed& bed) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/matrix/bench_client.h"
 #include "bench/matrix/test_bed.h"
 #include "cli/latency_histogram.h"
 #include "cli/load_generator.h"
@@ -21,7 +22,6 @@ namespace {
 using std::chrono::seconds;
 
 constexpr int kRounds = 3;
-constexpr seconds kPatience{300};
 constexpr std::chrono::milliseconds kRun{8'000};
 constexpr std::size_t kBodyBytes = 1024;
 constexpr double kQuantiles[] = {0.5, 0.99, 0.999};
@@ -39,28 +39,12 @@ struct Round {
   client::GarbageDescription garbage;
 };
 
-Status failed(const std::string& what, const client::Error& error) {
-  return Status(Code::kInternalError, what + ": " + error.to_string());
-}
-
 std::vector<double> quantiles(const cli::LatencyHistogram& histogram) {
   std::vector<double> values;
   for (const double quantile : kQuantiles) {
     values.push_back(static_cast<double>(histogram.quantile(quantile)) / 1000);
   }
   return values;
-}
-
-Result<client::Connection> connect(const TestBed& bed) {
-  client::ConnectionOptions options;
-  options.routers = {bed.router()};
-  options.connect_timeout = kPatience;
-  options.request_timeout = kPatience;
-  options.full_timeout = kPatience;
-  options.max_in_flight_messages = 20'000;
-  auto connection = client::Connection::open(std::move(options));
-  if (!connection) return failed("connect", connection.error());
-  return std::move(connection.value());
 }
 
 // Fills the queue and acknowledges two messages of three; nothing is collected meanwhile.
