@@ -1,9 +1,9 @@
-#include "node/range_set.h"
+#include "common/range_set.h"
 
 #include <algorithm>
 #include <iterator>
 
-namespace segue::node {
+namespace segue {
 
 bool RangeSet::contains(std::uint64_t number) const {
   NumberRange found;
@@ -71,4 +71,4 @@ std::uint64_t RangeSet::remove(NumberRange range) {
   return removed;
 }
 
-}  // namespace segue::node
+}  // namespace segue
