@@ -111,7 +111,10 @@ Status SegmentRecovery::recover_queue(const std::string& parent, const Checkpoin
     SEGUE_RETURN_IF_ERROR(recover_segment(*files, segment, newest, table));
   }
   for (const std::string& name : *names) {
-    if (!known.contains(name)) unnamed_files_.push_back(files->directory + "/" + name);
+    if (known.contains(name)) continue;
+    auto segment = segment_of_file_name(name, ".data");
+    if (!segment) segment = segment_of_file_name(name, ".index");
+    unnamed_files_.push_back({named.id, files->directory + "/" + name, segment});
   }
   store_.add_recovered(std::move(files), std::move(table));
   return {};
@@ -231,8 +234,15 @@ Status SegmentRecovery::rebuild(QueueFiles& queue, const CheckpointSegment& name
 }
 
 void SegmentRecovery::finish() {
-  for (const std::string& path : unnamed_files_) remove_file(path, "not named by the checkpoint");
-  for (const std::string& path : unnamed_directories_) remove_directory(path);
+  for (const UnnamedFile& file : unnamed_files_) {
+    const SegmentTable* const table = store_.table(file.queue);
+    if (file.segment && table != nullptr && table->has(*file.segment)) continue;
+    remove_file(file.path, "not named by the checkpoint");
+  }
+  for (const std::string& path : unnamed_directories_) {
+    const auto queue = queue_of_directory_name(path.substr(path.rfind('/') + 1));
+    if (!queue || store_.table(*queue) == nullptr) remove_directory(path);
+  }
 }
 
 void SegmentRecovery::remove_file(const std::string& path, const char* why) {

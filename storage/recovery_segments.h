@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -28,7 +29,8 @@ class SegmentRecovery {
   /// IO_ERROR.
   Result<std::vector<RecoveredShard>> run();
   /// Removes what no checkpoint names. Once the log has been read and goes on where the checkpoints
-  /// end: a start that is refused leaves everything as it was.
+  /// end: a start that is refused leaves everything as it was. What was stored since run(), and so
+  /// may stand in files of the same names, stays.
   void finish();
 
  private:
@@ -49,7 +51,12 @@ class SegmentRecovery {
 
   SegmentContext& context_;
   SegmentStore& store_;
-  std::vector<std::string> unnamed_files_;
+  struct UnnamedFile {
+    QueueId queue;
+    std::string path;
+    std::optional<SegmentName> segment;
+  };
+  std::vector<UnnamedFile> unnamed_files_;
   std::vector<std::string> unnamed_directories_;
 };
 
