@@ -39,7 +39,8 @@ SegmentedQueueOptions options_of(const std::string& directory) {
   return options;
 }
 
-/// Offers and polls until it is killed. Two offered for one polled, so that segments are made.
+/// Offers and polls until it is killed. Two offered for one polled, so that segments are made and
+/// it is never empty.
 [[noreturn]] void work(const std::string& directory, Progress progress, int pipe) {
   auto opened = SegmentedQueue::open(options_of(directory));
   if (!opened.is_ok()) ::_exit(2);
@@ -54,10 +55,10 @@ SegmentedQueueOptions options_of(const std::string& directory) {
     const auto added = queue.offer_batch(views);
     if (!added.is_ok() || *added != kBatch) ::_exit(3);
     progress.offered += kBatch;
-    if (turn % 2 == 0) {
-      const auto batch = turn % 4 == 0 ? queue.poll_batch(kBatch) : queue.poll_unacked(kBatch);
+    if (turn % 2 == 1) {
+      const auto batch = turn % 4 == 1 ? queue.poll_batch(kBatch) : queue.poll_unacked(kBatch);
       if (!batch.is_ok()) ::_exit(4);
-      if (turn % 4 != 0 && !queue.ack(*batch).is_ok()) ::_exit(5);
+      if (turn % 4 != 1 && !queue.ack(*batch).is_ok()) ::_exit(5);
       progress.polled += batch->size();
     }
     if (::write(pipe, &progress, sizeof progress) != sizeof progress) ::_exit(6);
