@@ -3,6 +3,7 @@
 #include <cmath>
 #include <ctime>
 
+#include "common/json_string.h"
 #include "common/logging.h"
 #include "common/utf8.h"
 
@@ -104,27 +105,6 @@ bool needs_quotes(std::string_view value) {
   return false;
 }
 
-void append_json_string(std::string& out, std::string_view value) {
-  out += '"';
-  for (std::size_t at = 0; at < value.size();) {
-    const Utf8Character character = next_utf8(value.substr(at));
-    const auto byte = static_cast<unsigned char>(value[at]);
-    if (!character.valid) {
-      out += "\xEF\xBF\xBD";
-    } else if (append_escape(out, byte)) {
-      // written
-    } else if (is_printable(character.code_point)) {
-      out += value.substr(at, character.size);
-    } else {
-      out += "\\u";
-      for (int shift = 12; shift >= 0; shift -= 4)
-        out += kHex[(character.code_point >> shift) & 0xF];
-    }
-    at += character.size;
-  }
-  out += '"';
-}
-
 struct TextValue {
   std::string& out;
   void operator()(bool value) const { out += value ? "true" : "false"; }
@@ -152,6 +132,27 @@ struct JsonValue {
 };
 
 }  // namespace
+
+void append_json_string(std::string& out, std::string_view value) {
+  out += '"';
+  for (std::size_t at = 0; at < value.size();) {
+    const Utf8Character character = next_utf8(value.substr(at));
+    const auto byte = static_cast<unsigned char>(value[at]);
+    if (!character.valid) {
+      out += "\xEF\xBF\xBD";
+    } else if (append_escape(out, byte)) {
+      // written
+    } else if (is_printable(character.code_point)) {
+      out += value.substr(at, character.size);
+    } else {
+      out += "\\u";
+      for (int shift = 12; shift >= 0; shift -= 4)
+        out += kHex[(character.code_point >> shift) & 0xF];
+    }
+    at += character.size;
+  }
+  out += '"';
+}
 
 std::string format_text(const LogEvent& event) {
   std::string line;

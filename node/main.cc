@@ -11,6 +11,7 @@
 #include "common/program_error.h"
 #include "common/protobuf_setup.h"
 #include "common/zmq_socket.h"
+#include "node/data_check_run.h"
 #include "node/memory_trim.h"
 #include "node/node.h"
 #include "storage/posix_file_system.h"
@@ -37,7 +38,9 @@ constexpr const char* kFooter =
     "a second signal at once; nothing confirmed is lost by that either.\n"
     "\n"
     "Exit codes:\n"
-    "   0  stopped by a signal, or the configuration is valid (--check)\n"
+    "   0  stopped by a signal, the configuration is valid (--check), or the data is\n"
+    "      whole (--check-data)\n"
+    "   1  --check-data has found problems\n"
     "  64  wrong arguments\n"
     "  69  cannot listen on its endpoint\n"
     "  71  the disk fails, is full, or what is on it is damaged\n"
@@ -45,40 +48,31 @@ constexpr const char* kFooter =
     "  78  the configuration is wrong, or names a data directory that cannot be made\n"
     "\n"
     "Example:\n"
-    "  segue-node --config cluster.yaml --id n1\n";
+    "  segue-node --config cluster.yaml --id n1\n"
+    "  segue-node --check-data /var/lib/segue/n1\n";
 
 struct Arguments {
   std::string config;
   std::string id;
   std::string log_level;
   bool check = false;
+  std::string check_data;
+  bool json = false;
 };
 
 void complain(const std::string& text) {
   segue::tell_program_error("segue-node", text);
 }
 
-/// An exit code when there is nothing to run.
-std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
-  CLI::App app(
-      "segue-node: a node of a Segue cluster. Holds shards: queues, their messages, and "
-      "a copy of the catalog.");
-  app.footer(kFooter);
-  app.add_option("-c,--config", arguments.config, "The cluster's YAML file")
-      ->required()
-      ->type_name("FILE");
-  app.add_option("-i,--id", arguments.id, "Which of the file's nodes this is")->type_name("ID");
-  app.add_option("--log-level", arguments.log_level,
-                 "trace, debug, info, warn, error or off; goes before the file's logging.level")
-      ->type_name("LEVEL");
-  app.add_flag("--check", arguments.check,
-               "Only check the configuration: prints what is wrong and where");
-  app.set_version_flag("--version", "segue-node " SEGUE_VERSION);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    complain(std::string(error.what()) + "; --help tells more");
+/// What the options do not say by themselves.
+std::optional<int> check(const Arguments& arguments) {
+  if (!arguments.check_data.empty()) return std::nullopt;
+  if (arguments.config.empty()) {
+    complain("--config is required; --help tells more");
+    return kUsage;
+  }
+  if (arguments.json) {
+    complain("--json goes with --check-data only");
     return kUsage;
   }
   if (arguments.id.empty() && !arguments.check) {
@@ -93,8 +87,39 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   return std::nullopt;
 }
 
+/// An exit code when there is nothing to run.
+std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
+  CLI::App app(
+      "segue-node: a node of a Segue cluster. Holds shards: queues, their messages, and "
+      "a copy of the catalog.");
+  app.footer(kFooter);
+  app.add_option("-c,--config", arguments.config, "The cluster's YAML file")->type_name("FILE");
+  app.add_option("-i,--id", arguments.id, "Which of the file's nodes this is")->type_name("ID");
+  app.add_option("--log-level", arguments.log_level,
+                 "trace, debug, info, warn, error or off; goes before the file's logging.level")
+      ->type_name("LEVEL");
+  app.add_flag("--check", arguments.check,
+               "Only check the configuration: prints what is wrong and where");
+  app.add_option(
+         "--check-data", arguments.check_data,
+         "Only verify the data directory of a node that does not run, or of all nodes right "
+         "below: prints what is damaged, and changes nothing. Needs no configuration")
+      ->type_name("DIR");
+  app.add_flag("--json", arguments.json, "With --check-data: print JSON");
+  app.set_version_flag("--version", "segue-node " SEGUE_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    complain(std::string(error.what()) + "; --help tells more");
+    return kUsage;
+  }
+  return check(arguments);
+}
+
 constexpr std::string_view kDamageAdvice =
-    "restore the node's data directory from a backup, or give up the messages on this node and "
+    " tells everything that is damaged; restore the node's data directory from a backup, or give "
+    "up the messages on this node and "
     "start it on an empty directory; docs/operations.md, section 'A damaged data directory'";
 
 constexpr std::string_view kUnmadeAdvice =
@@ -125,7 +150,8 @@ int refuse(const Status& reason, StartFailure failure, const std::string& data_d
       failure == StartFailure::kStorage && !std::filesystem::is_directory(data_dir, ignored);
   log.error("node_not_started", {{"node", id}, {"reason", reason}});
   if (reason.code() == segue::Code::kCorruption) {
-    log.error("what_to_do", {{"node", id}, {"advice", kDamageAdvice}});
+    log.error("what_to_do",
+              {{"node", id}, {"advice", "segue check " + data_dir + std::string(kDamageAdvice)}});
   }
   if (unmade) log.error("what_to_do", {{"node", id}, {"advice", kUnmadeAdvice}});
   log.flush();
@@ -174,6 +200,9 @@ int main(int argc, char** argv) {
   segue::silence_protobuf();
   Arguments arguments;
   if (const std::optional<int> code = parse(argc, argv, arguments)) return *code;
+  if (!arguments.check_data.empty()) {
+    return segue::node::run_data_check(arguments.check_data, arguments.json);
+  }
   const std::optional<ClusterConfig> config = load(arguments);
   if (!config.has_value()) return kConfig;
   if (arguments.check) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "node/local_log.h"
+#include "node/missing_notes.h"
 
 namespace segue::node {
 
@@ -62,28 +63,10 @@ Status Shard::replay(const storage::ReplayedRecord& record) {
                                                " of shard " + std::to_string(id_.value) + ": " +
                                                command.status().message());
   }
-  if (!context_.missing.empty()) note_replayed(*command);
+  if (!context_.missing.empty()) note_in_log(*command, context_.missing);
   apply(*command, false);
   applied_ = record.index;
   return {};
-}
-
-void Shard::note_replayed(const ShardCommand& command) {
-  if (const auto* enqueue = std::get_if<EnqueueCommand>(&command)) {
-    for (const EnqueueTarget& target : enqueue->targets) {
-      const std::uint32_t count = target.count(*enqueue->batch);
-      if (count == 0) continue;
-      context_.missing.found_in_log(target.queue, target.first, target.first.next(count - 1));
-    }
-  } else if (const auto* settle = std::get_if<SettleCommand>(&command)) {
-    for (const QueueRanges& part : settle->queues) {
-      for (const NumberRange& range : part.sequences) {
-        context_.missing.found_in_log(part.queue, Sequence{range.first}, Sequence{range.last});
-      }
-    }
-  } else if (const auto* deletion = std::get_if<DeleteQueueCommand>(&command)) {
-    context_.missing.forget(deletion->queue);
-  }
 }
 
 void Shard::start(LogIndex end) {

@@ -149,8 +149,6 @@ class Shard final : public LogFollower {
   void apply(const EnqueueCommand& command, bool live);
   void apply(const SettleCommand& command);
   void apply(const RequeueCommand& command, bool live);
-  /// What the log has of messages whose files are missing.
-  void note_replayed(const ShardCommand& command);
   HostedQueue* find_for_apply(QueueId queue, bool live);
   void answer(Answer& answer);
   void forget_queue(HostedQueue& queue);

@@ -32,6 +32,8 @@ class SqliteCatalogDb final : public CatalogDb {
 
   /// Makes an empty catalog out of an empty file, or checks that the file is one.
   Status prepare();
+  /// Checks that the file is one, more thoroughly, and writes nothing.
+  Status verify();
 
   Result<v1::CatalogEntry> load() override;
   Status apply(std::span<const v1::CatalogEntry> entries) override;
@@ -72,6 +74,15 @@ Status SqliteCatalogDb::prepare() {
   if (!objects.is_ok()) return objects.status();
   if (*objects == 0) return create();
   SEGUE_RETURN_IF_ERROR(check_file());
+  return load_head(head_);
+}
+
+Status SqliteCatalogDb::verify() {
+  auto objects = database_->number("SELECT count(*) FROM sqlite_schema");
+  if (!objects.is_ok()) return objects.status();
+  if (*objects == 0) return database_->damaged("has no tables");
+  SEGUE_RETURN_IF_ERROR(check_file());
+  SEGUE_RETURN_IF_ERROR(database_->check_structure(true));
   return load_head(head_);
 }
 
@@ -356,6 +367,15 @@ Result<std::unique_ptr<CatalogDb>> CatalogDb::open(const std::string& path) {
   if (!database.is_ok()) return database.status();
   auto catalog = std::make_unique<SqliteCatalogDb>(std::move(*database));
   SEGUE_RETURN_IF_ERROR(catalog->prepare());
+  return std::unique_ptr<CatalogDb>(std::move(catalog));
+}
+
+Result<std::unique_ptr<CatalogDb>> CatalogDb::open_image(const std::string& path,
+                                                         std::string_view bytes) {
+  auto database = CatalogSqlite::open_image(path, bytes);
+  if (!database.is_ok()) return database.status();
+  auto catalog = std::make_unique<SqliteCatalogDb>(std::move(*database));
+  SEGUE_RETURN_IF_ERROR(catalog->verify());
   return std::unique_ptr<CatalogDb>(std::move(catalog));
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "common/ids.h"
 #include "common/status.h"
@@ -20,6 +21,10 @@ class CatalogDb {
  public:
   /// Opens the file; made if missing. Syncs every commit.
   static Result<std::unique_ptr<CatalogDb>> open(const std::string& path);
+  /// A copy of such a file's bytes (CatalogImage), thoroughly checked, to be loaded only.
+  /// CORRUPTION also when there is no table in it.
+  static Result<std::unique_ptr<CatalogDb>> open_image(const std::string& path,
+                                                       std::string_view bytes);
   virtual ~CatalogDb() = default;
 
   /// Everything, as one entry of changes that make the catalog out of nothing (cluster, shards,

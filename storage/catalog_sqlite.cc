@@ -2,6 +2,8 @@
 
 #include <sqlite3.h>
 
+#include <cstring>
+
 #include "common/bytes.h"
 #include "common/checksum.h"
 
@@ -94,6 +96,23 @@ Result<std::unique_ptr<CatalogSqlite>> CatalogSqlite::open(const std::string& pa
   return database;
 }
 
+Result<std::unique_ptr<CatalogSqlite>> CatalogSqlite::open_image(const std::string& path,
+                                                                 std::string_view bytes) {
+  sqlite3* raw = nullptr;
+  const int opened = sqlite3_open_v2(
+      ":memory:", &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  std::unique_ptr<CatalogSqlite> database(new CatalogSqlite(path, raw));
+  if (opened != SQLITE_OK) return database->error(opened, "opening the catalog");
+  auto* const copy = static_cast<unsigned char*>(sqlite3_malloc64(bytes.size() + 1));
+  if (copy == nullptr) return database->error(SQLITE_NOMEM, "opening the catalog");
+  std::memcpy(copy, bytes.data(), bytes.size());
+  const auto size = static_cast<sqlite3_int64>(bytes.size());
+  const int result = sqlite3_deserialize(
+      raw, "main", copy, size, size, SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY);
+  if (result != SQLITE_OK) return database->error(result, "opening the catalog");
+  return database;
+}
+
 CatalogSqlite::~CatalogSqlite() {
   for (const auto& [sql, statement] : statements_) sqlite3_finalize(statement);
   sqlite3_close(database_);
@@ -171,8 +190,9 @@ Result<std::uint64_t> CatalogSqlite::number(const char* sql) {
   return value;
 }
 
-Status CatalogSqlite::check_structure() {
-  auto check = statement("PRAGMA quick_check(1)");
+Status CatalogSqlite::check_structure(bool thorough) {
+  auto check =
+      thorough ? statement("PRAGMA integrity_check(1)") : statement("PRAGMA quick_check(1)");
   if (!check.is_ok()) return check.status();
   const int result = sqlite3_step(*check);
   Status status;

@@ -69,6 +69,9 @@ class CatalogSqlite {
  public:
   /// Opens the file, made if missing, in WAL mode and synced at every commit.
   static Result<std::unique_ptr<CatalogSqlite>> open(const std::string& path);
+  /// A database that is a copy of these bytes, read only; `path` is for errors.
+  static Result<std::unique_ptr<CatalogSqlite>> open_image(const std::string& path,
+                                                           std::string_view bytes);
   ~CatalogSqlite();
   CatalogSqlite(const CatalogSqlite&) = delete;
   CatalogSqlite& operator=(const CatalogSqlite&) = delete;
@@ -86,8 +89,8 @@ class CatalogSqlite {
                   const std::function<bool(CatalogRowReader&)>& row);
   /// The first column of the one row that a query gives.
   Result<std::uint64_t> number(const char* sql);
-  /// Lets SQLite check the structure of the whole file.
-  Status check_structure();
+  /// Lets SQLite check the structure of the whole file; thorough: indexes against tables, too.
+  Status check_structure(bool thorough = false);
   Status begin() { return execute("BEGIN IMMEDIATE", "beginning a transaction"); }
   Status commit() { return execute("COMMIT", "committing"); }
   /// Undoes what was done since begin(); nothing if SQLite has done so by itself.

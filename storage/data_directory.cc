@@ -82,7 +82,7 @@ Result<Identity> parse_identity(const std::string& path, std::string_view text) 
   return Identity{std::string(*cluster), std::string(*node), *shards};
 }
 
-Result<Identity> read_identity(FileSystem& files, const std::string& path) {
+Result<Identity> read_identity_file(FileSystem& files, const std::string& path) {
   auto file = files.open(path, OpenMode::kRead);
   if (!file) return file.status();
   std::string text(kMaxIdentityBytes, '\0');
@@ -164,19 +164,34 @@ Status make_durable(FileSystem& files, const std::string& path) {
   return Status::ok();
 }
 
+Result<std::unique_ptr<FileLock>> take_lock(FileSystem& files, const std::string& directory,
+                                            const std::string& else_do) {
+  auto lock = files.lock(directory + std::string(kLockName));
+  if (lock || lock.status().code() != Code::kResourceLocked) return lock;
+  return refuse(directory +
+                ": the data directory is in use by another process (it holds node.lock): stop "
+                "that process" +
+                (else_do.empty() ? "" : " " + else_do));
+}
+
 }  // namespace
+
+Result<Identity> DataDirectory::read_identity(FileSystem& files, const std::string& path) {
+  return read_identity_file(files, path + std::string(kIdentityName));
+}
+
+Result<std::unique_ptr<FileLock>> DataDirectory::lock_existing(FileSystem& files,
+                                                               const std::string& path) {
+  if (!files.exists(path + std::string(kLockName))) return std::unique_ptr<FileLock>();
+  return take_lock(files, path, "");
+}
 
 Result<std::unique_ptr<DataDirectory>> DataDirectory::open(FileSystem& files, std::string path,
                                                            const Identity& expected) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   SEGUE_RETURN_IF_ERROR(check_expected(expected));
   SEGUE_RETURN_IF_ERROR(make_durable(files, path));
-  auto lock = files.lock(path + std::string(kLockName));
-  if (!lock && lock.status().code() == Code::kResourceLocked) {
-    return refuse(path +
-                  ": the data directory is in use by another process (it holds node.lock): stop "
-                  "that process or point data_dir to another directory");
-  }
+  auto lock = take_lock(files, path, "or point data_dir to another directory");
   if (!lock) return lock.status();
 
   const std::string identity_path = path + std::string(kIdentityName);
@@ -185,7 +200,7 @@ Result<std::unique_ptr<DataDirectory>> DataDirectory::open(FileSystem& files, st
     SEGUE_RETURN_IF_ERROR(check_empty(files, path));
     SEGUE_RETURN_IF_ERROR(write_identity(files, path, expected));
   } else {
-    auto found = read_identity(files, identity_path);
+    auto found = read_identity_file(files, identity_path);
     if (!found) return found.status();
     SEGUE_RETURN_IF_ERROR(compare(identity_path, *found, expected));
     // A start that was killed may have left the name unsynced.

@@ -28,6 +28,14 @@ class DataDirectory {
   static Result<std::unique_ptr<DataDirectory>> open(FileSystem& files, std::string path,
                                                      const Identity& expected);
 
+  /// Who the directory belongs to; neither takes its lock nor writes. NOT_FOUND or IO_ERROR if the
+  /// file cannot be opened, CORRUPTION and INVALID_CONFIG as above.
+  static Result<Identity> read_identity(FileSystem& files, const std::string& path);
+  /// Takes the lock of a directory that is there, without the rest of open(). Nothing is made: null
+  /// if there is no lock file. INVALID_CONFIG if another process has it.
+  static Result<std::unique_ptr<FileLock>> lock_existing(FileSystem& files,
+                                                         const std::string& path);
+
   const std::string& path() const { return path_; }
   /// The path of something in the directory.
   std::string path_of(const std::string& name) const { return path_ + "/" + name; }

@@ -31,6 +31,7 @@ CommandEntry gc_run_command();
 CommandEntry gc_pause_command();
 CommandEntry gc_resume_command();
 CommandEntry bench_command();
+CommandEntry check_command();
 CommandEntry completion_command();
 
 }  // namespace segue::cli

@@ -29,6 +29,7 @@ const std::vector<CommandEntry>& command_table() {
       gc_pause_command(),
       gc_resume_command(),
       bench_command(),
+      check_command(),
       completion_command(),
   };
   return table;

@@ -1,0 +1,78 @@
+#include <signal.h>
+
+#include <utility>
+
+#include "cli/child_process.h"
+#include "cli/commands/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/local_cluster.h"
+
+namespace segue::cli {
+
+namespace {
+
+constexpr const char* kDescription =
+    "Verifies everything in the data directory of a node that does not run: identity, log,\n"
+    "checkpoints, the queues' files against each other and their checksums, the catalog. A\n"
+    "directory with the data of several nodes right below, as `segue up` makes it, is checked "
+    "node\n"
+    "by node. Only reads, whatever it finds; refuses while a node runs on the directory. It needs\n"
+    "no cluster: the work is done by the segue-node that lies beside this program.\n"
+    "\n"
+    "A PROBLEM is damage, a loss, or a file that does not belong there. A note tells what a crash\n"
+    "leaves behind: the next start deals with it, and nothing is lost.\n"
+    "\n"
+    "Exit codes: 0 no problems, 1 problems, 71 the directory cannot be read, 73 a node runs on it\n"
+    "or it is no data directory.\n"
+    "\n"
+    "Examples:\n"
+    "  segue check segue-data\n"
+    "  segue check /var/lib/segue/n1 --json | jq '.findings[] | select(.kind == \"problem\")'\n";
+
+constexpr int kNotStarted = 127;  // of a program that cannot be run
+constexpr int kPollMs = 50;
+constexpr int kKillAfterMs = 2000;
+
+class CheckCommand final : public Command {
+ public:
+  void declare(OptionTable& options) override {
+    options.positional(directory_, {"DATA_DIR", "the data directory", true});
+    options.flag(json_, {"json", 0, "", "print JSON"});
+  }
+
+  int run(Console& console) override {
+    ChildProcess::Options options;
+    options.program = own_directory() + "/segue-node";
+    // A name that begins with '-' is no option.
+    options.arguments = {"--check-data=" + directory_};
+    if (json_) options.arguments.push_back("--json");
+    auto process = ChildProcess::start(options);
+    if (!process) {
+      console.note("segue: " + process.status().message());
+      return kExitInputOutput;
+    }
+    std::optional<ChildProcess::End> end;
+    while (!(end = process->wait(kPollMs))) {
+      if (!console.stop_requested()) continue;
+      process->signal(SIGTERM);
+      process->wait(kKillAfterMs);
+      return kExitInterrupted;
+    }
+    if (end->signal == 0 && end->exit_code != kNotStarted) return end->exit_code;
+    console.note("segue: " + options.program + " failed: " + end->text());
+    return end->exit_code == kNotStarted ? kExitInputOutput : kExitInternal;
+  }
+
+ private:
+  std::string directory_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+CommandEntry check_command() {
+  return {"check", "verify a node's data directory, offline", kDescription,
+          [] { return std::make_unique<CheckCommand>(); }};
+}
+
+}  // namespace segue::cli

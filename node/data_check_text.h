@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "storage/check_report.h"
+
+namespace segue::node {
+
+/// What a check of a data directory says, for people and for scripts.
+struct DataCheckResult {
+  std::string directory;
+  storage::CheckTotals totals;
+  std::vector<storage::CheckFinding> findings;  // the first ones
+  std::uint64_t left_out = 0;                   // findings that are not among them
+  double seconds = 0;
+};
+
+/// A table of what was found, if anything, and a line that sums up.
+std::string data_check_text(const DataCheckResult& result);
+/// One JSON object.
+std::string data_check_json(const DataCheckResult& result);
+/// "12 files, 3,000 messages, 1.5 MiB".
+std::string data_check_amount(const storage::CheckTotals& totals);
+
+}  // namespace segue::node

@@ -1,0 +1,293 @@
+#include "storage/node_check.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "storage/catalog_db.h"
+#include "storage/catalog_image.h"
+#include "storage/checkpoint_file.h"
+#include "storage/queue_check.h"
+#include "storage/wal_check.h"
+
+namespace segue::storage {
+
+namespace {
+
+std::optional<std::uint16_t> shard_number(std::string_view name) {
+  std::uint16_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || std::to_string(number) != name) return {};
+  return number;
+}
+
+}  // namespace
+
+NodeCheck::NodeCheck(FileSystem& files, CheckReport& report, std::string directory,
+                     const DataCheckOptions& options)
+    : files_(files),
+      report_(report),
+      directory_(std::move(directory)),
+      options_(options),
+      no_log_(null_log_sink(), clock_, Logger::Options{LogLevel::kOff, 0}),
+      context_{files_, no_log_, directory_, 0, [](const Status&) {}},
+      log_ends_(files_, directory_) {}
+
+void NodeCheck::run() {
+  report_.node();
+  check_names();
+  check_identity();
+  check_log_ends_file();
+  check_shards();
+  check_log();
+  if (options_.catalog) check_catalog();
+  check_ends();
+  report_losses();
+}
+
+void NodeCheck::check_names() {
+  const std::set<std::string> known{"identity",       "node.lock",  "wal",
+                                    "shards",         "catalog.db", "catalog.db-wal",
+                                    "catalog.db-shm", "log_ends",   "lost+found"};
+  const std::set<std::string> unfinished{"identity.new", "log_ends.new", "catalog.db-journal"};
+  const auto names = files_.list(directory_);
+  if (!names.is_ok()) return report_.problem(directory_, names.status());
+  for (const std::string& name : *names) {
+    if (known.contains(name)) continue;
+    if (unfinished.contains(name)) {
+      report_.note(path_of(name), "was being written when the process ended; it means nothing");
+    } else {
+      report_.problem(path_of(name), "is no file of Segue; it is left alone");
+    }
+  }
+}
+
+void NodeCheck::check_identity() {
+  auto identity = DataDirectory::read_identity(files_, directory_);
+  if (identity.is_ok()) {
+    report_.file();
+    identity_ = std::move(*identity);
+  } else if (identity.status().code() == Code::kNotFound || !files_.exists(path_of("identity"))) {
+    report_.problem(path_of("identity"),
+                    "is missing: the node does not start. Restore it from a backup");
+  } else {
+    report_.problem(path_of("identity"), identity.status());
+  }
+}
+
+void NodeCheck::check_log_ends_file() {
+  if (!files_.exists(path_of("log_ends"))) return;
+  report_.file();
+  const Status loaded = log_ends_.load();
+  if (!loaded.is_ok()) report_.problem(path_of("log_ends"), loaded);
+}
+
+// ---- shards
+
+void NodeCheck::check_shards() {
+  const std::string shards = path_of("shards");
+  const auto names = files_.list(shards);
+  if (!names.is_ok()) {
+    if (names.status().code() != Code::kNotFound) report_.problem(shards, names.status());
+  } else {
+    for (const std::string& name : *names) {
+      const auto number = shard_number(name);
+      if (!number || (identity_ && *number >= identity_->shard_count)) {
+        report_.problem(shards + "/" + name, "is no shard of this node's; it is left alone");
+        continue;
+      }
+      applied_.emplace(ShardId{*number}, LogIndex{0});
+      check_shard(ShardId{*number}, shards + "/" + name);
+    }
+  }
+  for (std::uint32_t shard = 0; identity_ && shard < identity_->shard_count; ++shard) {
+    const auto id = ShardId{static_cast<std::uint16_t>(shard)};
+    const bool damaged = std::any_of(shards_.begin(), shards_.end(), [&](const auto& one) {
+      return one.shard == id && one.applied.value == std::numeric_limits<std::uint64_t>::max();
+    });
+    if (!damaged) applied_.emplace(id, LogIndex{0});
+  }
+}
+
+void NodeCheck::check_shard(ShardId shard, const std::string& directory) {
+  const auto names = files_.list(directory);
+  if (!names.is_ok()) return report_.problem(directory, names.status());
+  for (const std::string& name : *names) {
+    if (name == "checkpoint.new") {
+      report_.note(directory + "/" + name,
+                   "a checkpoint that was not finished; the next start "
+                   "removes it");
+    } else if (name != "checkpoint" && name != "queues") {
+      report_.problem(directory + "/" + name, "is no file of Segue; it is left alone");
+    }
+  }
+  const std::string path = directory + "/checkpoint";
+  auto checkpoint = read_checkpoint(files_, directory);
+  if (checkpoint.is_ok() && checkpoint->has_value() && (*checkpoint)->shard != shard) {
+    checkpoint =
+        Status(Code::kCorruption, path + ": is that of shard " +
+                                      std::to_string((*checkpoint)->shard.value) + " at offset 12");
+  }
+  if (!checkpoint.is_ok()) {
+    report_.file();
+    report_.problem(path, checkpoint.status());
+    // What depends on it is not judged: the log may begin anywhere, and ends nowhere.
+    applied_.erase(shard);
+    shards_.push_back({shard, LogIndex{std::numeric_limits<std::uint64_t>::max()}, {}, {}, {}});
+    return;
+  }
+  const bool there = checkpoint->has_value();
+  const Checkpoint read = std::move(*checkpoint).value_or(Checkpoint{shard, {}, {}, {}});
+  if (there) {
+    report_.file();
+    report_.bytes(read.state.size());
+    applied_[shard] = read.applied;
+    shards_.push_back({shard, read.applied, {}, {}, {}});
+  }
+  for (const CheckpointQueue& queue : read.queues) {
+    check_queue(context_, report_, directory + "/queues", queue, missing_);
+  }
+  check_queue_names(directory + "/queues", read);
+}
+
+void NodeCheck::check_queue_names(const std::string& queues, const Checkpoint& checkpoint) {
+  std::set<std::string> named;
+  for (const CheckpointQueue& queue : checkpoint.queues) named.insert(queue.directory);
+  const auto names = files_.list(queues);
+  if (!names.is_ok()) {
+    if (names.status().code() != Code::kNotFound) report_.problem(queues, names.status());
+    return;
+  }
+  for (const std::string& name : *names) {
+    if (named.contains(name)) continue;
+    if (queue_of_directory_name(name)) {
+      report_.note(queues + "/" + name,
+                   "the checkpoint does not name this queue: stored since, or deleted; what counts "
+                   "is in the log, and the next start removes it");
+    } else {
+      report_.problem(queues + "/" + name, "is no queue's: the next start removes it");
+    }
+  }
+}
+
+// ---- the log
+
+void NodeCheck::check_log() {
+  for (const MissingSegment& segment : missing_) losses_.add(segment);
+  WalRecoveryOptions options;
+  options.directory = path_of("wal");
+  options.applied = applied_;
+  if (identity_) {
+    options.node_hash = wal_node_hash(identity_->cluster, identity_->node_id);
+  } else {
+    options.node_hash = node_hash_in_wal(files_, options.directory).value_or(0);
+  }
+  log_ = check_wal(files_, report_, options, [this](const ReplayedRecord& record) {
+    if (record.shard == kCatalogShard || losses_.empty()) return;
+    if (options_.interpret) options_.interpret(record, losses_);
+  });
+}
+
+void NodeCheck::check_ends() {
+  if (!log_) return;
+  if (identity_) {
+    const Status reached = log_ends_.check(identity_->shard_count, shards_, *log_);
+    if (!reached.is_ok()) report_.problem(path_of("log_ends"), reached);
+  }
+  const auto noted = log_ends_.noted().ends.find(kCatalogShard);
+  if (!catalog_ || noted == log_ends_.noted().ends.end()) return;
+  std::uint64_t end = catalog_->applied;
+  for (const Committed& in_log : log_->ends) {
+    if (in_log.shard == kCatalogShard) end = std::max(end, in_log.up_to.value);
+  }
+  if (end >= noted->second.value) return;
+  report_.problem(path_of("catalog.db"),
+                  "the catalog ends at change " + std::to_string(end) +
+                      " here and in the log, but "
+                      "change " +
+                      std::to_string(noted->second.value) +
+                      " was durable: it, or files of the log, were replaced by older copies");
+}
+
+void NodeCheck::report_losses() {
+  if (!log_) return;  // only a whole log tells what was settled
+  for (const MissingMessages::Loss& loss : losses_.losses()) {
+    if (catalog_) {
+      // Transient queues are empty after a restart, and deleted ones are no more.
+      const auto queue = catalog_->durable.find(loss.queue.value);
+      const bool known = queue != catalog_->durable.end();
+      if (known ? !queue->second : loss.queue.value <= catalog_->last_queue_id) continue;
+    }
+    CheckFinding finding;
+    finding.file = loss.path;
+    const std::string directory = loss.path.substr(0, loss.path.rfind('/'));
+    finding.queue = queue_name_of_directory(directory.substr(directory.rfind('/') + 1));
+    finding.messages = loss.messages;
+    finding.what = "is missing (" + std::to_string(loss.files) +
+                   " files of the queue): the checkpoint names it, and the log does not say that "
+                   "its messages were settled. After a loss of power these may be messages that "
+                   "were settled in the last moment";
+    report_.add(std::move(finding));
+  }
+}
+
+// ---- the catalog
+
+void NodeCheck::check_catalog() {
+  const std::string path = path_of("catalog.db");
+  if (!files_.exists(path)) {
+    const bool used = !shards_.empty() || (log_ && log_->records > 0);
+    if (used) report_.problem(path, "is missing: the node does not know its queues");
+    return;
+  }
+  report_.file();
+  auto image = read_catalog_image(files_, path);
+  if (!image.is_ok()) return report_.problem(path, image.status());
+  report_.bytes(image->bytes_read);
+  if (image->torn_at) {
+    CheckFinding finding;
+    finding.kind = CheckFinding::Kind::kNote;
+    finding.file = path + "-wal";
+    finding.offset = image->torn_at;
+    finding.what =
+        "the last transaction of the catalog is half-written: normal after a loss of "
+        "power; the log has it";
+    report_.add(std::move(finding));
+  }
+  auto catalog = CatalogDb::open_image(path, image->bytes);
+  if (!catalog.is_ok()) return report_.problem(path, catalog.status());
+  const auto content = (*catalog)->load();
+  if (!content.is_ok()) return report_.problem(path, content.status());
+  catalog_ = Catalog();
+  catalog_->applied = (*catalog)->applied().value;
+  check_catalog_content(*content);
+}
+
+void NodeCheck::check_catalog_content(const v1::CatalogEntry& catalog) {
+  for (const v1::CatalogChange& change : catalog.changes()) {
+    if (change.has_queue_created()) {
+      const v1::QueueDefinition& queue = change.queue_created();
+      catalog_->durable[queue.id()] = queue.durable();
+      catalog_->last_queue_id = std::max(catalog_->last_queue_id, queue.id());
+    } else if (change.has_numbers_used()) {
+      catalog_->last_queue_id =
+          std::max(catalog_->last_queue_id, change.numbers_used().last_queue_id());
+    } else if (change.has_cluster_created() && identity_) {
+      const v1::ClusterCreated& cluster = change.cluster_created();
+      if (cluster.cluster().empty()) continue;  // not heard of yet
+      if (cluster.cluster() == identity_->cluster &&
+          cluster.shard_count() == identity_->shard_count) {
+        continue;
+      }
+      report_.problem(path_of("catalog.db"),
+                      "is the catalog of cluster '" + cluster.cluster() + "' with " +
+                          std::to_string(cluster.shard_count()) + " shards, identity says '" +
+                          identity_->cluster + "' with " + std::to_string(identity_->shard_count));
+    }
+  }
+}
+
+}  // namespace segue::storage

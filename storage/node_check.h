@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.h"
+#include "common/logging.h"
+#include "segue/v1/catalog.pb.h"
+#include "storage/check_report.h"
+#include "storage/checkpoint_file.h"
+#include "storage/data_check.h"
+#include "storage/data_directory.h"
+#include "storage/log_ends.h"
+#include "storage/segment_context.h"
+#include "storage/wal_recovery.h"
+
+namespace segue::storage {
+
+/// Verifies one node's data directory, whose lock the caller has. One use.
+class NodeCheck {
+ public:
+  NodeCheck(FileSystem& files, CheckReport& report, std::string directory,
+            const DataCheckOptions& options);
+
+  void run();
+
+ private:
+  void check_names();
+  void check_identity();
+  void check_log_ends_file();
+  void check_shards();
+  void check_shard(ShardId shard, const std::string& directory);
+  void check_queue_names(const std::string& queues, const Checkpoint& checkpoint);
+  void check_log();
+  void check_catalog();
+  void check_catalog_content(const v1::CatalogEntry& catalog);
+  /// Whether log, checkpoints and catalog reach as far as they are known to have been durable.
+  void check_ends();
+  void report_losses();
+  std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
+
+  FileSystem& files_;
+  CheckReport& report_;
+  const std::string directory_;
+  const DataCheckOptions& options_;
+  const SystemClock clock_;
+  Logger no_log_;
+  SegmentContext context_;
+
+  std::optional<Identity> identity_;
+  LogEndsFile log_ends_;
+  std::vector<RecoveredShard> shards_;  // that have a checkpoint
+  std::map<ShardId, LogIndex> applied_;
+  std::vector<MissingSegment> missing_;
+  MissingMessages losses_;
+  std::optional<RecoveredWal> log_;
+  struct Catalog {
+    std::uint64_t applied = 0;
+    std::uint64_t last_queue_id = 0;
+    std::map<std::uint64_t, bool> durable;  // by queue
+  };
+  std::optional<Catalog> catalog_;
+};
+
+}  // namespace segue::storage

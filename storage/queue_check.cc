@@ -1,0 +1,129 @@
+#include "storage/queue_check.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "storage/recovery_copies.h"
+#include "storage/segment_check.h"
+
+namespace segue::storage {
+
+namespace {
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+/// A file of a segment, finished or not.
+bool is_segment_file(const std::string& name) {
+  return segment_of_file_name(name, ".data") || segment_of_file_name(name, ".index") ||
+         segment_of_file_name(name, ".data.new");
+}
+
+class QueueCheck {
+ public:
+  QueueCheck(SegmentContext& context, CheckReport& report, const std::string& queues_directory,
+             const CheckpointQueue& named)
+      : context_(context),
+        report_(report),
+        named_(named),
+        queue_{named.id, queue_name_of_directory(named.directory),
+               queues_directory + "/" + named.directory} {}
+
+  void run(std::vector<MissingSegment>& missing) {
+    auto names = context_.files.list(queue_.directory);
+    if (names.is_ok()) {
+      names_ = std::move(*names);
+    } else if (names.status().code() != Code::kNotFound) {
+      return report_.problem(queue_.directory, names.status());
+    }
+    const SegmentChoice choice = choose();
+    for (const CheckpointSegment& segment : choice.segments) {
+      SegmentCheck(context_.files, report_, queue_, segment).run();
+    }
+    for (const CheckpointSegment& segment : choice.missing) {
+      missing.push_back({named_.id,
+                         queue_.directory + "/" + segment_file_name(segment.name(), ".data"),
+                         segment.first, segment.last, segment.valid});
+    }
+    check_names(choice);
+  }
+
+ private:
+  SegmentChoice choose() {
+    auto copies = find_copies(context_, named_.id, queue_.directory, names_, named_.segments);
+    if (!copies.is_ok()) report_.problem(queue_.directory, copies.status());
+    std::vector<NamedSegment> checkpointed;
+    for (const CheckpointSegment& segment : named_.segments) {
+      checkpointed.push_back(
+          {segment, std::binary_search(names_.begin(), names_.end(),
+                                       segment_file_name(segment.name(), ".data"))});
+    }
+    return choose_segments(std::move(checkpointed),
+                           copies.is_ok() ? std::move(*copies) : std::vector<FoundCopy>());
+  }
+
+  void check_names(const SegmentChoice& choice) {
+    std::set<std::string> known{"queue_stat"};
+    for (const CheckpointSegment& segment : choice.segments) {
+      known.insert(segment_file_name(segment.name(), ".data"));
+      known.insert(segment_file_name(segment.name(), ".index"));
+    }
+    std::uint64_t left = 0;
+    std::string first;
+    for (const std::string& name : names_) {
+      if (known.contains(name)) continue;
+      if (!is_segment_file(name)) {
+        report_.problem(queue_.directory + "/" + name,
+                        "is no file of Segue: the next start removes it");
+      } else if (++left == 1) {
+        first = name;
+      }
+    }
+    if (left == 0) return;
+    CheckFinding finding;
+    finding.kind = CheckFinding::Kind::kNote;
+    finding.file = queue_.directory;
+    finding.queue = queue_.name;
+    finding.what = std::to_string(left) + (left == 1 ? " file" : " files") +
+                   " of segments that the checkpoint does not name (" + first +
+                   "): stored since, or left by a removal; what counts is in the log, and the next "
+                   "start removes them";
+    report_.add(std::move(finding));
+  }
+
+  SegmentContext& context_;
+  CheckReport& report_;
+  const CheckpointQueue& named_;
+  const SegmentCheck::Queue queue_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+std::string queue_name_of_directory(std::string_view directory) {
+  const std::string_view encoded = directory.substr(0, directory.rfind('-'));
+  std::string name;
+  for (std::size_t i = 0; i < encoded.size(); ++i) {
+    const bool escaped = encoded[i] == '%' && i + 2 < encoded.size() &&
+                         hex_digit(encoded[i + 1]) >= 0 && hex_digit(encoded[i + 2]) >= 0;
+    if (escaped) {
+      name += static_cast<char>(hex_digit(encoded[i + 1]) * 16 + hex_digit(encoded[i + 2]));
+      i += 2;
+    } else {
+      name += encoded[i];
+    }
+  }
+  // Made before the node knew the queue's name.
+  return name.empty() ? "id " + std::string(directory.substr(directory.rfind('-') + 1)) : name;
+}
+
+void check_queue(SegmentContext& context, CheckReport& report, const std::string& queues_directory,
+                 const CheckpointQueue& named, std::vector<MissingSegment>& missing) {
+  QueueCheck(context, report, queues_directory, named).run(missing);
+}
+
+}  // namespace segue::storage
