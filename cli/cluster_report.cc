@@ -139,6 +139,33 @@ bool healthy(const client::ClusterDescription& cluster) {
   return cluster.catalog_available && unavailable_shards(cluster) == 0;
 }
 
+MemberHealth member_health(const client::ClusterDescription& cluster, const std::string& id) {
+  std::string all;
+  for (const client::RouterDescription& router : cluster.routers) {
+    all += (all.empty() ? "" : ", ") + printable(router.id);
+    if (router.id != id) continue;
+    if (!router.self)
+      return {true, false, "router " + printable(id) + " is not the one that answers"};
+    return {
+        true, true,
+        "router " + printable(id) + " is up for " + human_duration(milliseconds(router.uptime))};
+  }
+  for (const client::NodeDescription& node : cluster.nodes) {
+    all += (all.empty() ? "" : ", ") + printable(node.id);
+    if (node.id != id) continue;
+    const std::string name = "node " + printable(id);
+    if (!node.connected) {
+      return {true, false, name + " is DOWN for " + human_duration(milliseconds(node.silent))};
+    }
+    return {true, true,
+            name + " is up for " + human_duration(milliseconds(node.uptime)) +
+                (node.blocked_reason.empty()
+                     ? ""
+                     : "; it takes no publishes: " + printable(node.blocked_reason))};
+  }
+  return {false, false, "there is no router or node '" + printable(id) + "'; there are " + all};
+}
+
 std::string cluster_json(const client::ClusterDescription& cluster) {
   JsonWriter json;
   json.begin_object().field("cluster", cluster.cluster).field("version", cluster.version);

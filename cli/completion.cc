@@ -9,6 +9,9 @@ namespace {
 struct Described {
   const CommandEntry* entry;
   std::vector<OptionTable::Completion> options;
+  std::vector<OptionTable::PositionalCompletion> arguments;
+
+  bool two_words() const { return entry->path.find(' ') != std::string::npos; }
 };
 
 std::vector<Described> describe(const std::vector<CommandEntry>& table) {
@@ -17,7 +20,7 @@ std::vector<Described> describe(const std::vector<CommandEntry>& table) {
     const std::unique_ptr<Command> command = entry.make();
     OptionTable options;
     command->declare(options);
-    all.push_back({&entry, options.completions()});
+    all.push_back({&entry, options.completions(), options.positional_completions()});
   }
   return all;
 }
@@ -49,19 +52,18 @@ std::string joined(const std::vector<std::string>& words) {
   return out;
 }
 
-// What completes the option's value in bash; empty: nothing of ours.
-std::string bash_offer(const OptionTable::Completion& option) {
-  if (option.names == OptionTable::Names::kQueues) return "_segue_queues \"$current\"";
-  if (option.names == OptionTable::Names::kExchanges) return "_segue_exchanges \"$current\"";
-  if (option.words.empty()) return {};
-  return "mapfile -t COMPREPLY < <(compgen -W '" + joined(option.words) + "' -- \"$current\")";
+// What completes a value, an option's or an argument's, in bash; empty: nothing of ours.
+std::string bash_offer(OptionTable::Names names, const std::vector<std::string>& words) {
+  if (names == OptionTable::Names::kQueues) return "_segue_queues \"$current\"";
+  if (names == OptionTable::Names::kExchanges) return "_segue_exchanges \"$current\"";
+  if (words.empty()) return {};
+  return "mapfile -t COMPREPLY < <(compgen -W '" + joined(words) + "' -- \"$current\")";
 }
 
 // The same for fish: an argument of `complete -a`.
-std::string fish_offer(const OptionTable::Completion& option) {
-  if (option.names == OptionTable::Names::kNone) return joined(option.words);
-  return std::string("(segue ") +
-         (option.names == OptionTable::Names::kQueues ? "queue" : "exchange") +
+std::string fish_offer(OptionTable::Names names, const std::vector<std::string>& words) {
+  if (names == OptionTable::Names::kNone) return joined(words);
+  return std::string("(segue ") + (names == OptionTable::Names::kQueues ? "queue" : "exchange") +
          " list --names --timeout 1s 2>/dev/null)";
 }
 
@@ -111,20 +113,66 @@ _segue() {
   COMPREPLY=()
 )";
 
+// Between the table of commands and that of their arguments: which argument is typed.
+constexpr const char* kBashCount = R"(
+  local position=1 index
+  for ((index = start; index < COMP_CWORD; index++)); do
+    if [[ ${COMP_WORDS[index]} != -?* ]]; then
+      ((position++))
+    elif [[ $valued == *" ${COMP_WORDS[index]} "* ]]; then
+      if [[ ${COMP_WORDS[index + 1]:-} == = ]]; then ((index++)); fi
+      ((index++))
+    fi
+  done
+)";
+
 constexpr const char* kBashTail = R"(
-  case $first in
-    consume | get | purge | queue)
-      if [[ $current != -* ]] && [[ $first != queue || $second == @(show|delete|purge) ]]; then
-        _segue_queues "$current"
-        return
-      fi
-      ;;
-  esac
   # Without a match the shell completes file names.
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
 }
 complete -o default -F _segue segue
 )";
+
+std::string valued_options(const Described& command) {
+  std::string words = " ";
+  for (const OptionTable::Completion& option : command.options) {
+    if (!option.takes_value) continue;
+    words += "--" + option.name + " ";
+    if (option.letter != 0) words += std::string("-") + option.letter + " ";
+  }
+  return words;
+}
+
+// The cases of `"$command $position"` that have something to offer.
+std::string bash_arguments(const Described& command) {
+  std::string out;
+  for (std::size_t i = 0; i < command.arguments.size(); ++i) {
+    const OptionTable::PositionalCompletion& argument = command.arguments[i];
+    const std::string offer = bash_offer(argument.names, argument.words);
+    if (offer.empty()) continue;
+    out += "      '" + command.entry->path + " " +
+           (argument.rest ? "'*" : std::to_string(i + 1) + "'") + ")\n        " + offer +
+           "\n        return\n        ;;\n";
+  }
+  return out;
+}
+
+// Arguments of a command for fish, which counts an option's value as an argument too: the last
+// argument is offered from its place on.
+std::string fish_arguments(const Described& command) {
+  std::string out;
+  const std::size_t before = command.two_words() ? 3 : 2;
+  for (std::size_t i = 0; i < command.arguments.size(); ++i) {
+    const OptionTable::PositionalCompletion& argument = command.arguments[i];
+    const std::string offer = fish_offer(argument.names, argument.words);
+    if (offer.empty()) continue;
+    const bool last = i + 1 == command.arguments.size();
+    out += "complete -c segue -n '" + fish_condition(command.entry->path) +
+           "; and test (__segue_words) " + (last ? "-ge " : "-eq ") + std::to_string(before + i) +
+           "' -f -a " + fish_quoted(offer) + "\n";
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -141,7 +189,7 @@ std::string bash_completion(const std::vector<CommandEntry>& table) {
   std::string out = kBashHead;
   out +=
       "  if [[ $COMP_CWORD -eq 1 ]]; then\n    mapfile -t COMPREPLY < <(compgen -W 'help "
-      "--version" +
+      "--help --version" +
       first + "' -- \"$current\")\n    return\n  fi\n";
   out += "  if [[ $COMP_CWORD -eq 2 ]]; then\n    local words=''\n    case $first in\n" + second +
          "    esac\n    if [[ -n $words ]]; then\n"
@@ -149,13 +197,16 @@ std::string bash_completion(const std::vector<CommandEntry>& table) {
          "      return\n    fi\n  fi\n";
   std::string options;
   std::string values;
+  std::string arguments;
   for (const Described& command : describe(table)) {
     const std::string& path = command.entry->path;
-    const bool two = path.find(' ') != std::string::npos;
-    options +=
-        "    '" + path + (two ? "'" : " '*") + ") words='" + option_words(command) + "' ;;\n";
+    const bool two = command.two_words();
+    options += "    '" + path + (two ? "'" : " '*") + ")\n      command='" + path +
+               "' start=" + (two ? "3" : "2") + " words='" + option_words(command) +
+               "'\n      valued='" + valued_options(command) + "'\n      ;;\n";
+    arguments += bash_arguments(command);
     for (const OptionTable::Completion& option : command.options) {
-      const std::string offer = bash_offer(option);
+      const std::string offer = bash_offer(option.names, option.words);
       if (offer.empty()) continue;
       const std::string before = "'" + path + (two ? "" : " ") + "'*' ";
       values += "    " + before + "--" + option.name + "'";
@@ -169,7 +220,13 @@ std::string bash_completion(const std::vector<CommandEntry>& table) {
         "  case \"$first $second $previous\" in\n" +
         values + "  esac\n";
   }
-  out += "  local words=''\n  case \"$first $second\" in\n" + options + "  esac\n";
+  out += "  local words='' command='' valued='' start=2\n  case \"$first $second\" in\n" + options +
+         "  esac\n";
+  if (!arguments.empty()) {
+    out += kBashCount;
+    out += "  if [[ $current != -* ]]; then\n    case \"$command $position\" in\n" + arguments +
+           "    esac\n  fi\n";
+  }
   return out + kBashTail;
 }
 
@@ -183,7 +240,12 @@ std::string zsh_completion(const std::vector<CommandEntry>& table) {
 std::string fish_completion(const std::vector<CommandEntry>& table) {
   std::string out =
       "# Completion of `segue` for fish. Load it with:  segue completion fish | source\n"
-      "complete -c segue -e\n";
+      "complete -c segue -e\n"
+      "function __segue_words\n"
+      "  count (commandline -opc | string match -v -- '-*')\n"
+      "end\n"
+      "complete -c segue -n __fish_use_subcommand -l help -d 'list the commands'\n"
+      "complete -c segue -n __fish_use_subcommand -l version -d 'print the version'\n";
   std::map<std::string, bool> seen;
   for (const Described& command : describe(table)) {
     const std::string& path = command.entry->path;
@@ -202,14 +264,12 @@ std::string fish_completion(const std::vector<CommandEntry>& table) {
     for (const OptionTable::Completion& option : command.options) {
       out += "complete -c segue -n '" + fish_condition(path) + "' -l " + option.name;
       if (option.letter != 0) out += std::string(" -s ") + option.letter;
-      const std::string offer = fish_offer(option);
+      const std::string offer = fish_offer(option.names, option.words);
       if (option.takes_value) out += offer.empty() ? " -r" : " -x -a " + fish_quoted(offer);
       out += " -d " + fish_quoted(option.help) + "\n";
     }
+    out += fish_arguments(command);
   }
-  out +=
-      "complete -c segue -n '__fish_seen_subcommand_from consume get purge show delete' -f -a "
-      "'(segue queue list --names --timeout 1s 2>/dev/null)'\n";
   return out;
 }
 

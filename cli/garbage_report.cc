@@ -54,6 +54,14 @@ std::string pause_text(std::chrono::microseconds time) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " ms";
 }
 
+std::string state_text(const QueueGarbage& queue, bool node_paused) {
+  const std::string resume = "collecting its garbage is paused; `segue gc resume";
+  if (queue.paused) return resume + " " + printable(queue.name) + "` goes on";
+  if (node_paused) return resume + "` goes on, since the whole node is paused";
+  if (queue.running) return "its garbage is being collected, as was asked for";
+  return "its garbage is collected once it is beyond its bound; not paused";
+}
+
 }  // namespace
 
 std::string segments_text(const std::string& queue, const client::QueueSegments& files) {
@@ -66,7 +74,10 @@ std::string segments_text(const std::string& queue, const client::QueueSegments&
            percent(sum.valid_bytes, sum.bytes) + " of them valid; " + grouped(sum.valid) + " of " +
            counted(sum.messages, "message") + " left\n";
   }
-  if (files.paused) out += "Collecting its garbage is paused; `segue gc resume` goes on.\n";
+  if (files.paused) {
+    out +=
+        "Collecting its garbage is paused; `segue gc resume " + printable(queue) + "` goes on.\n";
+  }
   if (files.running) out += "Its garbage is being collected, as was asked for.\n";
   if (files.segments.empty()) return out;
   constexpr auto kRight = Table::Align::kRight;
@@ -104,36 +115,46 @@ std::string segments_json(const std::string& queue, const client::QueueSegments&
   return json.take() + "\n";
 }
 
-std::string garbage_text(const std::vector<client::GarbageDescription>& nodes) {
+std::string garbage_text(const std::vector<client::GarbageDescription>& nodes,
+                         const QueueGarbage* queue) {
   constexpr auto kRight = Table::Align::kRight;
   Table table({{"NODE"},
                {"STATE"},
                {"DEBT", kRight},
                {"QUEUES WAITING", kRight},
+               {"QUEUES PAUSED", kRight},
                {"COPIED", kRight},
                {"RECLAIMED", kRight},
                {"DROPPED", kRight},
                {"RATE", kRight},
-               {"LAST PAUSE", kRight},
-               {"LONGEST", kRight}});
+               {"LAST STALL", kRight},
+               {"LONGEST STALL", kRight}});
   std::string errors;
   for (const client::GarbageDescription& node : nodes) {
     if (node.error) {
       errors += "\n" + printable(node.node) + ": " + printable(node.error->text) + "\n";
-      table.add({node.node, "-", "-", "-", "-", "-", "-", "-", "-", "-"});
+      table.add({node.node, "-", "-", "-", "-", "-", "-", "-", "-", "-", "-"});
       continue;
     }
-    const bool busy = node.running || node.bytes_per_second > 0 || node.waiting_queues > 0;
+    const bool busy = node.running || node.waiting_queues > 0;
     table.add({node.node, node.paused ? "PAUSED" : (busy ? "collecting" : "idle"),
                human_bytes(node.debt_bytes), grouped(node.waiting_queues),
-               human_bytes(node.copied_bytes), human_bytes(node.reclaimed_bytes),
-               human_bytes(node.dropped_bytes), human_bytes(node.bytes_per_second) + "/s",
-               pause_text(node.last_pause), pause_text(node.longest_pause)});
+               grouped(node.paused_queues), human_bytes(node.copied_bytes),
+               human_bytes(node.reclaimed_bytes), human_bytes(node.dropped_bytes),
+               human_bytes(node.bytes_per_second) + "/s", pause_text(node.last_pause),
+               pause_text(node.longest_pause)});
   }
-  return table.text() + errors;
+  std::string out = table.text() + errors;
+  if (queue != nullptr) {
+    const bool node_paused =
+        std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return node.paused; });
+    out += "\nQueue " + printable(queue->name) + ": " + state_text(*queue, node_paused) + "\n";
+  }
+  return out;
 }
 
-std::string garbage_json(const std::vector<client::GarbageDescription>& nodes) {
+std::string garbage_json(const std::vector<client::GarbageDescription>& nodes,
+                         const QueueGarbage* queue) {
   JsonWriter json;
   json.begin_array();
   for (const client::GarbageDescription& node : nodes) {
@@ -144,13 +165,18 @@ std::string garbage_json(const std::vector<client::GarbageDescription>& nodes) {
     }
     json.field("paused", node.paused).field("running", node.running);
     json.field("debt_bytes", node.debt_bytes);
-    json.field("waiting_queues", node.waiting_queues).field("copies", node.copies);
+    json.field("waiting_queues", node.waiting_queues);
+    json.field("paused_queues", node.paused_queues).field("copies", node.copies);
     json.field("failed_copies", node.failed_copies).field("copied_bytes", node.copied_bytes);
     json.field("reclaimed_bytes", node.reclaimed_bytes);
     json.field("dropped_bytes", node.dropped_bytes);
     json.field("bytes_per_second", node.bytes_per_second);
     json.field("last_pause_us", static_cast<std::int64_t>(node.last_pause.count()));
     json.field("longest_pause_us", static_cast<std::int64_t>(node.longest_pause.count()));
+    if (queue != nullptr) {
+      json.field("queue", queue->name).field("queue_paused", queue->paused);
+      json.field("queue_running", queue->running);
+    }
     json.end_object();
   }
   json.end_array();

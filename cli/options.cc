@@ -277,6 +277,20 @@ Status OptionTable::parse(std::span<const std::string> arguments) {
   return Status::ok();
 }
 
+bool OptionTable::argument_given(std::string_view name) const {
+  return std::any_of(positionals_.begin(), positionals_.end(), [&](const PositionalEntry& entry) {
+    return entry.given && entry.positional.name == name;
+  });
+}
+
+std::vector<OptionTable::PositionalCompletion> OptionTable::positional_completions() const {
+  std::vector<PositionalCompletion> all;
+  for (const PositionalEntry& entry : positionals_) {
+    all.push_back({entry.rest, entry.positional.words, entry.positional.names});
+  }
+  return all;
+}
+
 std::vector<OptionTable::Completion> OptionTable::completions() const {
   std::vector<Completion> all;
   for (const Entry& entry : entries_) {

@@ -31,10 +31,15 @@ class OptionTable {
     std::string value;
     std::string help;
   };
+  /// Of what there are names in the cluster.
+  enum class Names { kNone, kQueues, kExchanges };
   struct Positional {
     std::string name;
     std::string help;
     bool required = true;
+    /// What completion offers.
+    Names names = Names::kNone;
+    std::vector<std::string> words{};
   };
   /// Looks at a value and stores it; the error's message says what was expected.
   using Setter = std::function<Status(std::string_view)>;
@@ -55,8 +60,6 @@ class OptionTable {
   void choice(std::string& target, Option option, std::vector<std::string> words);
   /// Any other kind.
   void custom(Option option, Setter setter);
-  /// Of what there are names in the cluster.
-  enum class Names { kNone, kQueues, kExchanges };
   /// What completion offers as the option's value; it takes others too.
   void offer(std::string_view name, std::vector<std::string> words);
   void offer(std::string_view name, Names names);
@@ -74,6 +77,8 @@ class OptionTable {
   Status parse(std::span<const std::string> arguments);
   /// Whether the option was given in what was parsed.
   bool given(std::string_view name) const;
+  /// The same of an argument that is no option.
+  bool argument_given(std::string_view name) const;
 
   /// " [OPTIONS] QUEUE [FILE]"
   std::string usage() const;
@@ -89,6 +94,12 @@ class OptionTable {
     std::string help;
   };
   std::vector<Completion> completions() const;
+  struct PositionalCompletion {
+    bool rest;  // and all that follow it
+    std::vector<std::string> words;
+    Names names;
+  };
+  std::vector<PositionalCompletion> positional_completions() const;
 
  private:
   struct Entry {

@@ -317,6 +317,7 @@ GarbageDescription from_wire(const v1::GarbageDescription& wire) {
   garbage.running = wire.running();
   garbage.debt_bytes = wire.debt_bytes();
   garbage.waiting_queues = wire.waiting_queues();
+  garbage.paused_queues = wire.paused_queues();
   garbage.copies = wire.copies();
   garbage.failed_copies = wire.failed_copies();
   garbage.copied_bytes = wire.copied_bytes();

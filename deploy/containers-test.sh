@@ -113,6 +113,7 @@ for queue in "${queues[@]}"; do
   publishers+=($!)
 done
 podman kill --signal KILL "$(container n2)" >/dev/null
+podman exec "$(container n1)" segue status --member n1 >/dev/null || fail "the health check of n1 while n2 is down"
 sleep 2
 podman start "$(container n2)" >/dev/null
 for i in "${!publishers[@]}"; do
@@ -127,5 +128,8 @@ for queue in "${queues[@]}"; do
   cmp "$work/$queue.in" "$work/$queue.out" || fail "$queue: what came back is not what was confirmed"
   printf '%-10s %d lines confirmed, %d consumed, equal\n' "$queue" "$count" "$(wc -l <"$work/$queue.out")"
 done
-podman exec "$(container r1)" segue status >/dev/null || fail "segue status, the health check, in the router's container"
+podman exec "$(container r1)" segue status >/dev/null || fail "segue status in the router's container"
+for service in r1 n1 n2 n3; do
+  podman exec "$(container "$service")" segue status --member "$service" >/dev/null || fail "the health check of $service"
+done
 say "containers: all checks passed"

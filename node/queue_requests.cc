@@ -163,6 +163,7 @@ void QueueRequests::collect_garbage(const v1::CollectGarbage& wanted, std::optio
   garbage.set_running(stats.running);
   garbage.set_debt_bytes(stats.debt_bytes);
   garbage.set_waiting_queues(stats.waiting_queues);
+  garbage.set_paused_queues(stats.paused_queues);
   garbage.set_copies(stats.copies);
   garbage.set_failed_copies(stats.failed_copies);
   garbage.set_copied_bytes(stats.copied_bytes);

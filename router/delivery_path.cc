@@ -282,10 +282,9 @@ void DeliveryPath::on_tick() {
     Consumer& consumer = *find(id);
     if (consumer.state != Consumer::State::kWaiting) unsubscribe(*consumer.node, id, true);
     const Node& node = *consumer.node;
-    ended(id, make_error(Code::kShardUnavailable, catalog_.queue_name(consumer.queue),
-                         "node " + node.id +
-                             (node.up ? " has not answered in time"
-                                      : " is not reachable: " + node.down_reason)));
+    ended(id, make_error(
+                  Code::kShardUnavailable, catalog_.queue_name(consumer.queue),
+                  node.up ? "node " + node.id + " has not answered in time" : node.unreachable()));
   }
 }
 

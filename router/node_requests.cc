@@ -22,8 +22,7 @@ std::uint64_t NodeRequests::send(Node* node, const std::string& node_id, v1::Que
     return 0;
   }
   if (!node->up && !options.wait_for_node) {
-    fail(0, then, Code::kShardUnavailable,
-         "node " + node->id + " is not reachable: " + node->down_reason);
+    fail(0, then, Code::kShardUnavailable, node->unreachable());
     return 0;
   }
   const std::uint64_t id = next_id_++;
@@ -79,7 +78,7 @@ void NodeRequests::on_node_down(Node& node) {
   }
   for (const auto& [id, then] : lost) {
     fail(id, then, Code::kShardUnavailable,
-         "node " + node.id + " went away before it answered: " + node.down_reason);
+         "node " + node.id + " went away before it answered: " + node.why_down());
   }
 }
 
@@ -97,9 +96,9 @@ void NodeRequests::on_tick() {
       continue;
     }
     const std::string& node = open.node->id;
-    late.push_back({at->first, std::move(open.then),
-                    open.sent ? "node " + node + " has not answered in time"
-                              : "node " + node + " is not reachable: " + open.node->down_reason});
+    late.push_back(
+        {at->first, std::move(open.then),
+         open.sent ? "node " + node + " has not answered in time" : open.node->unreachable()});
     at = open_.erase(at);
   }
   for (Late& one : late) {

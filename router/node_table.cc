@@ -2,6 +2,23 @@
 
 namespace segue::router {
 
+std::string Node::why_down() const {
+  std::string_view rest = down_reason;
+  const auto drop = [&rest](std::string_view prefix) {
+    const bool there = rest.starts_with(prefix);
+    if (there) rest.remove_prefix(prefix.size());
+    return there;
+  };
+  if (!drop("node " + id + " ")) return down_reason;
+  const std::string place = drop("at " + endpoint + " ") ? " (" + endpoint + ")" : "";
+  const bool reason = drop("is gone: ") || drop("cannot be reached: ");
+  return (reason ? "" : "it ") + std::string(rest) + place;
+}
+
+std::string Node::unreachable() const {
+  return "node " + id + " is not reachable: " + why_down();
+}
+
 Node& NodeTable::add(std::string id, std::string endpoint, NodeChannel& channel) {
   auto node = std::make_unique<Node>();
   node->id = id;

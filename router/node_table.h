@@ -19,7 +19,7 @@ struct Node {
   std::string endpoint;
   NodeChannel* channel = nullptr;
   bool up = false;
-  /// Why it is not up.
+  /// Why it is not up, as its link says it.
   std::string down_reason = "not connected yet";
   /// When a frame of it came last; when the router started, before the first.
   TimePoint heard{};
@@ -27,6 +27,11 @@ struct Node {
   v1::PeerHelloOk hello;
   v1::NodeState state;
   NodeOutbox outbox;
+
+  /// "node n3 is not reachable: the connection ended (tcp://n3:7101)".
+  std::string unreachable() const;
+  /// Why it is not up, without naming it again.
+  std::string why_down() const;
 
   bool leads_catalog() const { return up && hello.catalog_leader(); }
 };

@@ -52,7 +52,7 @@ std::string ShardTable::unavailable_reason(const Line& line) const {
     return "node " + in_quotes(line.node_id) + " is not in this router's configuration";
   }
   const Node& node = *line.peer->node;
-  if (!node.up) return "node " + node.id + " is not reachable: " + node.down_reason;
+  if (!node.up) return node.unreachable();
   if (!line.peer->blocked_reason.empty()) {
     return "node " + node.id + " takes no publishes: " + line.peer->blocked_reason;
   }
@@ -63,7 +63,7 @@ std::string ShardTable::unavailable_reason(ShardId shard, Node* node) const {
   const auto line = lines_.find(shard);
   if (line != lines_.end()) return unavailable_reason(line->second);
   if (node == nullptr) return "its node is not in this router's configuration";
-  if (!node->up) return "node " + node->id + " is not reachable: " + node->down_reason;
+  if (!node->up) return node->unreachable();
   return node->state.blocked_reason();
 }
 

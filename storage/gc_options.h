@@ -48,6 +48,7 @@ struct GcStats {
   /// Garbage in the files of queues that are beyond their bound, when each was looked at last.
   std::uint64_t debt_bytes = 0;
   std::uint64_t waiting_queues = 0;    // to be looked at
+  std::uint64_t paused_queues = 0;     // by themselves
   std::uint64_t bytes_per_second = 0;  // copied, during the last full second
   Duration last_pause{};               // of the reactor, to put a copy in its place
   Duration longest_pause{};

@@ -96,6 +96,7 @@ GcStats SegmentCollector::stats() const {
   GcStats stats = stats_;
   stats.dropped_bytes = store_.dropped_bytes();
   stats.running = sweep_.has_value() || !forced_.empty();
+  stats.paused_queues = paused_.size();
   stats.waiting_queues = queues_.size() + (copy_ != nullptr ? 1 : 0);
   return stats;
 }

@@ -14,8 +14,9 @@ constexpr const char* kDescription =
     "rates, latencies, processor time (of the router and the nodes too, as far as they run on "
     "this\n"
     "machine and lived from start to end). Latency is counted from the publish, or with --rate "
-    "from the moment at which the\n"
-    "message should have been published, so that a stall shows in all messages that it held up.\n"
+    "from\n"
+    "the moment at which the message should have been published, so that a stall shows in all\n"
+    "messages that it held up.\n"
     "Messages under 8 bytes carry no time, so there is no end-to-end latency of them.\n"
     "\n"
     "Exit code 1 when a message was refused, not confirmed, or not delivered.\n"
@@ -70,6 +71,10 @@ class BenchCommand final : public Command {
     if (load_.drain && load_.consumers == 0) load_.consumers = 1;
     if (load_.count && options.given("seconds")) {
       return Status(Code::kInvalidConfig, "--count and --seconds exclude each other");
+    }
+    if (load_.duration.count() == 0) {
+      return Status(Code::kInvalidConfig,
+                    "option --seconds: expected some time, e.g. 500ms or 10s, got 0");
     }
     return Status::ok();
   }

@@ -23,8 +23,10 @@ constexpr const char* kCreateHelp =
 class BindingChange : public SessionCommand {
  protected:
   void declare_own(OptionTable& options) final {
-    options.positional(binding_.exchange, {"EXCHANGE", "the exchange's name"});
-    options.positional(binding_.queue, {"QUEUE", "the queue's name"});
+    options.positional(binding_.exchange,
+                       {"EXCHANGE", "the exchange's name", true, OptionTable::Names::kExchanges});
+    options.positional(binding_.queue,
+                       {"QUEUE", "the queue's name", true, OptionTable::Names::kQueues});
     options.text(binding_.routing_key, {"key", 'k', "KEY", "the binding key (empty)"});
     options.alias("key", "routing-key");
     options.custom(

@@ -10,7 +10,9 @@ namespace {
 class CompletionCommand final : public Command {
  public:
   void declare(OptionTable& options) override {
-    options.positional(shell_, {"SHELL", "bash, zsh or fish"});
+    options.positional(
+        shell_,
+        {"SHELL", "bash, zsh or fish", true, OptionTable::Names::kNone, {"bash", "zsh", "fish"}});
   }
   Status check(const OptionTable& /*options*/) override {
     if (shell_ == "bash" || shell_ == "zsh" || shell_ == "fish") return Status::ok();

@@ -55,7 +55,7 @@ class ConsumeCommand final : public SessionCommand {
 
  protected:
   void declare_own(OptionTable& options) override {
-    options.positional(queue_, {"QUEUE", "the queue's name"});
+    options.positional(queue_, {"QUEUE", "the queue's name", true, OptionTable::Names::kQueues});
     options.number(count_, {"count", 'n', "N", "stop after N messages"}, 0, UINT64_MAX);
     options.flag(until_empty_, {"until-empty", 0, "", "stop when the queue has nothing more"});
     options.duration(idle_, {"idle", 0, "TIME",
@@ -66,7 +66,7 @@ class ConsumeCommand final : public SessionCommand {
     options.flag(no_ack_, {"no-ack", 0, "",
                            "have the cluster settle it when it is sent: faster, and lost if this "
                            "command dies"});
-    options.number(prefetch_, {"prefetch", 'p', "N", "unsettled messages at most (500)"}, 1,
+    options.number(prefetch_, {"prefetch", 'p', "N", "unsettled messages at most (5000)"}, 1,
                    1'000'000);
     options.flag(raw_, {"raw", 0, "", "write the bodies' bytes and nothing else: no newlines"});
     options.flag(ndjson_, {"ndjson", 0, "", "write a line of JSON for each message"});
@@ -206,7 +206,7 @@ class ConsumeCommand final : public SessionCommand {
 
   std::string queue_;
   std::optional<std::uint64_t> count_;
-  std::uint64_t prefetch_ = 500;
+  std::uint64_t prefetch_ = 5000;
   std::chrono::milliseconds idle_{0};
   bool idle_given_ = false;
   bool until_empty_ = false;

@@ -98,7 +98,8 @@ class ExchangeList final : public SessionCommand {
 class ExchangeDelete final : public SessionCommand {
  protected:
   void declare_own(OptionTable& options) override {
-    options.positional(name_, {"NAME", "the exchange's name"});
+    options.positional(name_,
+                       {"NAME", "the exchange's name", true, OptionTable::Names::kExchanges});
     options.flag(if_unused_, {"if-unused", 0, "", "only without bindings"});
   }
 

@@ -1,3 +1,4 @@
+#include <optional>
 #include <utility>
 
 #include "cli/commands/commands.h"
@@ -18,8 +19,12 @@ constexpr const char* kStatusHelp =
     "that have more than their bound, twice what is valid and gc.min_bytes), what has been "
     "copied,\n"
     "reclaimed by copying, and dropped (files without a valid message) since each node started,\n"
-    "the rate of the last second, and for how long the node did nothing else to put a copy in its\n"
-    "place. `segue segments QUEUE` shows one queue's files.\n"
+    "the rate of the last second, and for how long the node stalled: did nothing else, to put a\n"
+    "copy in its place. A node is collecting while a queue is copied or waits for it. QUEUES "
+    "PAUSED\n"
+    "are paused by themselves. With QUEUE it shows the queue's node, and whether the queue is "
+    "paused\n"
+    "or being collected. `segue segments QUEUE` shows its files.\n"
     "\n"
     "Examples:\n"
     "  segue gc status\n"
@@ -28,7 +33,9 @@ constexpr const char* kStatusHelp =
 constexpr const char* kRunHelp =
     "Collects what garbage there is now, also below the thresholds: every file that is less than\n"
     "90 % valid is copied, of one queue or of all, at the pace of gc.bytes_per_second. Returns\n"
-    "when that has begun; with --wait, when it is done.\n"
+    "when that has begun; with --wait, when it is done. Queues that are paused by themselves are "
+    "left\n"
+    "out of a collection of all, and how many there are is told.\n"
     "\n"
     "Examples:\n"
     "  segue gc run orders --wait\n"
@@ -58,7 +65,7 @@ class GcCommand final : public SessionCommand {
 
  protected:
   void declare_own(OptionTable& options) override {
-    options.positional(name_, {"QUEUE", "this queue's only", false});
+    options.positional(name_, {"QUEUE", "this queue's only", false, OptionTable::Names::kQueues});
     if (action_ == GarbageAction::kRun) {
       options.flag(wait_, {"wait", 'w', "", "return when it is done"});
     }
@@ -72,7 +79,15 @@ class GcCommand final : public SessionCommand {
     int code = kExitOk;
     if (wait_ && !failed(*nodes)) code = wait(console, connection, *nodes);
     if (code != kExitOk) return code;
-    console.write(json_ ? garbage_json(*nodes) : garbage_text(*nodes));
+    std::optional<QueueGarbage> queue;
+    if (!name_.empty()) {
+      const auto files = connection.admin().list_segments({.queue = name_, .limit = 1});
+      if (!files) return report(console, what(), files.error());
+      queue = QueueGarbage{name_, files->files.paused, files->files.running};
+    }
+    const QueueGarbage* shown = queue ? &*queue : nullptr;
+    console.write(json_ ? garbage_json(*nodes, shown) : garbage_text(*nodes, shown));
+    if (action_ == GarbageAction::kRun && !queue) tell_left_out(console, *nodes);
     return failed(*nodes) ? kExitRefused : kExitOk;
   }
 
@@ -83,6 +98,16 @@ class GcCommand final : public SessionCommand {
       if (node.error) return true;
     }
     return false;
+  }
+
+  static void tell_left_out(Console& console,
+                            const std::vector<client::GarbageDescription>& nodes) {
+    std::uint64_t paused = 0;
+    for (const client::GarbageDescription& node : nodes) paused += node.paused_queues;
+    if (paused == 0) return;
+    console.note("segue: note: left out: " + counted(paused, "queue") +
+                 (paused == 1 ? " that is" : " that are") + " paused by " +
+                 (paused == 1 ? "itself" : "themselves") + "; `segue gc resume` ends all pauses");
   }
 
   // Whether there is nothing left to do; asked again and again.

@@ -31,7 +31,7 @@ class GetCommand final : public SessionCommand {
 
  protected:
   void declare_own(OptionTable& options) override {
-    options.positional(queue_, {"QUEUE", "the queue's name"});
+    options.positional(queue_, {"QUEUE", "the queue's name", true, OptionTable::Names::kQueues});
     options.flag(no_ack_,
                  {"no-ack", 0, "",
                   "have the cluster settle it when it is sent: it is lost if this command dies"});

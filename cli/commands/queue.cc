@@ -51,6 +51,14 @@ std::string kind_of(const client::QueueDescription& queue) {
 }
 
 class QueueDeclare final : public SessionCommand {
+ public:
+  Status check(const OptionTable& options) override {
+    if (!name_.empty() || !options.argument_given("NAME")) return Status::ok();
+    // An unset variable of a script, more likely than the wish for a name of the server's.
+    return Status(Code::kInvalidConfig,
+                  "the queue's name is empty; leave NAME out, and the server makes a name");
+  }
+
  protected:
   void declare_own(OptionTable& options) override {
     options.positional(name_, {"NAME", "the queue's name; without one the server makes it", false});
@@ -185,7 +193,7 @@ class QueueList final : public SessionCommand {
 class QueueShow final : public SessionCommand {
  protected:
   void declare_own(OptionTable& options) override {
-    options.positional(name_, {"NAME", "the queue's name"});
+    options.positional(name_, {"NAME", "the queue's name", true, OptionTable::Names::kQueues});
     options.flag(json_, {"json", 0, "", "print JSON"});
   }
 
@@ -229,7 +237,7 @@ class QueueShow final : public SessionCommand {
 class QueueDelete final : public SessionCommand {
  protected:
   void declare_own(OptionTable& options) override {
-    options.positional(names_, {"NAME", "the queues' names"});
+    options.positional(names_, {"NAME", "the queues' names", true, OptionTable::Names::kQueues});
     options.flag(settings_.if_unused, {"if-unused", 0, "", "only without consumers"});
     options.flag(settings_.if_empty, {"if-empty", 0, "", "only without messages"});
   }
@@ -261,7 +269,8 @@ class QueueDelete final : public SessionCommand {
 class Purge final : public SessionCommand {
  protected:
   void declare_own(OptionTable& options) override {
-    options.positional(name_, {"QUEUE", "the queue's name"});
+    options.positional(name_, {"QUEUE", "the queue's name", true, OptionTable::Names::kQueues});
+    options.flag(json_, {"json", 0, "", "print JSON"});
   }
 
   std::string queue() const override { return name_; }
@@ -270,12 +279,19 @@ class Purge final : public SessionCommand {
     look_at_queue(connection);
     const auto messages = connection.admin().purge_queue(name_);
     if (!messages) return report(console, "purge queue '" + name_ + "'", messages.error());
+    if (json_) {
+      JsonWriter json;
+      json.begin_object().field("queue", name_).field("messages", *messages).end_object();
+      console.write(json.take() + "\n");
+      return kExitOk;
+    }
     console.write(counted(*messages, "message") + " purged from " + printable(name_) + "\n");
     return kExitOk;
   }
 
  private:
   std::string name_;
+  bool json_ = false;
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ constexpr const char* kDescription =
 class SegmentsCommand final : public SessionCommand {
  protected:
   void declare_own(OptionTable& options) override {
-    options.positional(name_, {"QUEUE", "the queue's name", true});
+    options.positional(name_, {"QUEUE", "the queue's name", true, OptionTable::Names::kQueues});
     options.flag(json_, {"json", 0, "", "print JSON"});
   }
   std::string queue() const override { return name_; }

@@ -101,5 +101,23 @@ TEST(ClusterCpu, CountsOnlyProcessesOfThisMachineAndByTheirOwnWord) {
   EXPECT_EQ(cluster_cpu_seconds(processes).count("n1"), 1u);
 }
 
+TEST(MemberHealth, TellsOfOneProcessWhateverTheOthersAre) {
+  client::ClusterDescription cluster;
+  cluster.routers.push_back({"r1", "tcp://a:1"});
+  cluster.routers.push_back({"r2", "tcp://a:2"});
+  cluster.routers[1].self = true;
+  cluster.nodes.push_back({"n1", "tcp://b:1"});
+  cluster.nodes.push_back({"n2", "tcp://b:2"});
+  cluster.nodes[1].connected = true;
+  cluster.nodes[1].blocked_reason = "the disk is full";
+  EXPECT_FALSE(member_health(cluster, "r1").up);
+  EXPECT_TRUE(member_health(cluster, "r2").up);
+  EXPECT_FALSE(member_health(cluster, "n1").up);
+  EXPECT_TRUE(member_health(cluster, "n1").text.starts_with("node n1 is DOWN for "));
+  EXPECT_TRUE(member_health(cluster, "n2").up);
+  EXPECT_TRUE(member_health(cluster, "n2").text.ends_with("the disk is full"));
+  EXPECT_FALSE(member_health(cluster, "n3").known);
+}
+
 }  // namespace
 }  // namespace segue::cli

@@ -57,14 +57,40 @@ TEST(SegmentsJson, HasAllNumbersAndTheirSums) {
       << text;
 }
 
+TEST(GarbageText, IsIdleWhenNothingWaitsWhateverTheLastSecondCopied) {
+  std::vector<client::GarbageDescription> nodes(1);
+  nodes[0].node = "n1";
+  nodes[0].bytes_per_second = 64 << 20;
+  EXPECT_TRUE(has(garbage_text(nodes), "n1    idle")) << garbage_text(nodes);
+  nodes[0].waiting_queues = 1;
+  EXPECT_TRUE(has(garbage_text(nodes), "n1    collecting")) << garbage_text(nodes);
+}
+
+TEST(GarbageText, SaysWhetherAQueueIsPausedOrBeingCollected) {
+  std::vector<client::GarbageDescription> nodes(1);
+  nodes[0].node = "n1";
+  QueueGarbage queue{"q", true, false};
+  EXPECT_TRUE(has(garbage_text(nodes, &queue),
+                  "\nQueue q: collecting its garbage is paused; "
+                  "`segue gc resume q` goes on\n"));
+  queue = {"q", false, true};
+  EXPECT_TRUE(has(garbage_text(nodes, &queue), "\nQueue q: its garbage is being collected"));
+  EXPECT_TRUE(has(garbage_json(nodes, &queue),
+                  "\"queue\":\"q\",\"queue_paused\":false,\"queue_running\":true}"));
+  nodes[0].paused = true;
+  EXPECT_TRUE(has(garbage_text(nodes, &queue), "`segue gc resume` goes on, since the whole node"));
+}
+
 TEST(GarbageText, ShowsEachNodeAndWhyOneDidNotAnswer) {
   std::vector<client::GarbageDescription> nodes(3);
   nodes[0].node = "n1";
   nodes[0].debt_bytes = 5 << 20;
   nodes[0].bytes_per_second = 64 << 20;
+  nodes[0].running = true;
   nodes[0].longest_pause = std::chrono::microseconds(14);
   nodes[1].node = "n2";
   nodes[1].paused = true;
+  nodes[1].paused_queues = 3;
   nodes[1].last_pause = std::chrono::microseconds(1250);
   nodes[2].node = "n3";
   nodes[2].error = client::Error{client::ErrorCode::kShardUnavailable, "", "node n3 is down"};
@@ -74,6 +100,8 @@ TEST(GarbageText, ShowsEachNodeAndWhyOneDidNotAnswer) {
   EXPECT_TRUE(has(text, "14 us\n")) << text;
   EXPECT_TRUE(has(text, "n2    PAUSED")) << text;
   EXPECT_TRUE(has(text, "1.3 ms")) << text;
+  EXPECT_TRUE(has(text, "LAST STALL  LONGEST STALL\n")) << text;
+  EXPECT_TRUE(has(garbage_json(nodes), "\"paused_queues\":3,"));
   EXPECT_TRUE(has(text, "\nn3: node n3 is down\n")) << text;
   EXPECT_TRUE(has(garbage_json(nodes), "{\"node\":\"n3\",\"error\":\"node n3 is down\"}"));
 }

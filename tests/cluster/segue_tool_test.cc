@@ -201,6 +201,23 @@ TEST_F(SegueTool, CompletesExchangesAndTheirTypes) {
   EXPECT_EQ(complete("binding list --exchange amq.to"), "1|amq.topic");
   EXPECT_EQ(complete("exchange declare x --type fa"), "1|fanout");
   EXPECT_EQ(complete("exchange declare x -t to"), "1|topic");
+  EXPECT_EQ(complete("exchange delete amq.to"), "1|amq.topic");
+}
+
+TEST_F(SegueTool, CompletesArgumentsByTheirPlace) {
+  ASSERT_EQ(run({"queue", "declare", "only"}).code, 0);
+  for (const char* line :
+       {"segments o", "gc run o", "gc status o", "gc pause --json o", "gc resume o", "consume o",
+        "get o", "queue show --timeout 1s o", "queue show --timeout = 1s o", "queue delete x o",
+        "binding create amq.topic o", "binding create -k key amq.topic o"}) {
+    EXPECT_EQ(complete(line), "1|only") << line;
+  }
+  EXPECT_EQ(complete("binding create amq.to"), "1|amq.topic");
+  EXPECT_EQ(complete("binding delete --key k amq.to"), "1|amq.topic");
+  EXPECT_EQ(complete("completion z"), "1|zsh");
+  EXPECT_EQ(complete("queue declare o"), "0|");
+  EXPECT_EQ(complete("--h"), "1|--help");
+  EXPECT_EQ(complete("--v"), "1|--version");
 }
 
 TEST_F(SegueTool, ListsNamesSoThatAScriptCanTellThemApart) {
@@ -287,6 +304,50 @@ TEST_F(SegueTool, UpTakesHostAndPortAndLeavesNothingBehindWhenItIsRefused) {
                                   ": Address already in use; stop what listens there (another "
                                   "cluster?) or give another endpoint\n");
   EXPECT_FALSE(std::filesystem::exists(data));
+}
+
+TEST_F(SegueTool, RefusesWhatCannotBeMeant) {
+  const Ran unnamed = run({"queue", "declare", ""});
+  EXPECT_EQ(unnamed.code, 64);
+  EXPECT_NE(unnamed.err.find("leave NAME out"), std::string::npos) << unnamed.err;
+  const Ran nothing = run({"bench", "--seconds", "0"});
+  EXPECT_EQ(nothing.code, 64);
+  EXPECT_NE(nothing.err.find("--seconds"), std::string::npos) << nothing.err;
+}
+
+TEST_F(SegueTool, TellsOfOneMember) {
+  for (const char* member : {"r1", "n1"}) {
+    const Ran up = run({"status", "--member", member});
+    EXPECT_EQ(up.code, 0) << up.err;
+    EXPECT_NE(up.out.find(std::string(" ") + member + " is up for "), std::string::npos) << up.out;
+  }
+  const Ran unknown = run({"status", "--member", "n9"});
+  EXPECT_EQ(unknown.code, 64);
+  EXPECT_EQ(unknown.err, "segue: there is no router or node 'n9'; there are r1, n1\n");
+}
+
+TEST_F(SegueTool, TellsHowManyMessagesWerePurged) {
+  ASSERT_EQ(run({"queue", "declare", "q"}).code, 0);
+  ASSERT_EQ(run({"publish", "--queue", "q", "--body", "x"}).code, 0);
+  EXPECT_EQ(run({"purge", "q", "--json"}).out, "{\"queue\":\"q\",\"messages\":1}\n");
+}
+
+TEST_F(SegueTool, TellsWhichCollectionsArePaused) {
+  ASSERT_EQ(run({"queue", "declare", "q"}).code, 0);
+  EXPECT_NE(run({"gc", "status", "q"}).out.find("Queue q: its garbage is collected once"),
+            std::string::npos);
+  EXPECT_NE(run({"gc", "pause", "q"}).out.find("paused; `segue gc resume q` goes on"),
+            std::string::npos);
+  const Ran status = run({"gc", "status", "q", "--json"});
+  EXPECT_NE(status.out.find("\"queue\":\"q\",\"queue_paused\":true,\"queue_running\":false"),
+            std::string::npos)
+      << status.out;
+  EXPECT_NE(run({"gc", "status", "--json"}).out.find("\"paused_queues\":1"), std::string::npos);
+  const Ran all = run({"gc", "run", "--wait"});
+  EXPECT_EQ(all.code, 0);
+  EXPECT_NE(all.err.find("left out: 1 queue that is paused by itself"), std::string::npos)
+      << all.err;
+  EXPECT_NE(run({"gc", "resume", "q"}).out.find("not paused"), std::string::npos);
 }
 
 TEST_F(SegueTool, RoutesThroughAnExchange) {

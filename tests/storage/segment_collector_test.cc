@@ -144,6 +144,7 @@ TEST_F(Collecting, PausesAQueueByItselfAndTellsItsDebt) {
   settle_but(other, 1000, 10);
   poll_until_idle();
   EXPECT_TRUE(collector_.queue(kQueue).paused);
+  EXPECT_EQ(collector_.stats().paused_queues, 1u);
   EXPECT_FALSE(collector_.queue(other).paused);
   EXPECT_GT(disk_bytes(), 900'000u);
   EXPECT_LT(store_.stored(other).disk_bytes, 2 * 100 * 1100 + (16u << 10));
@@ -165,6 +166,7 @@ TEST_F(Collecting, ForgetsTheDebtOfAQueueThatIsDeleted) {
   collector_.forget(kQueue);
   EXPECT_EQ(collector_.stats().debt_bytes, 0u);
   EXPECT_FALSE(collector_.queue(kQueue).paused);
+  EXPECT_EQ(collector_.stats().paused_queues, 0u);
 }
 
 TEST_F(Collecting, HoldsAQueueToItsOwnThresholds) {

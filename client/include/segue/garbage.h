@@ -41,7 +41,7 @@ struct GarbageDescription {
   std::string node;
   /// The node did not answer, or refused; the rest is unknown then.
   std::optional<Error> error{};
-  /// As a whole; single queues may be besides.
+  /// As a whole; single queues may be besides (paused_queues).
   bool paused = false;
   /// Something that kRun asked for is not finished.
   bool running = false;
@@ -49,6 +49,8 @@ struct GarbageDescription {
   std::uint64_t debt_bytes = 0;
   /// Queues that are to be looked at.
   std::uint64_t waiting_queues = 0;
+  /// Queues that are paused by themselves.
+  std::uint64_t paused_queues = 0;
   std::uint64_t copies = 0;
   std::uint64_t failed_copies = 0;
   std::uint64_t copied_bytes = 0;
