@@ -13,6 +13,7 @@
 #include <zmq.hpp>
 
 #include "common/check.h"
+#include "common/name_lookup.h"
 
 namespace segue {
 
@@ -201,8 +202,33 @@ ZmqSocket::ZmqSocket(ZmqSocket&&) noexcept = default;
 ZmqSocket& ZmqSocket::operator=(ZmqSocket&&) noexcept = default;
 
 Status ZmqSocket::bind(const std::string& endpoint) {
+  const std::string name = name_in_endpoint(endpoint);
+  if (name.empty() || name == "*") return bind_address(endpoint, endpoint);
+  // ZeroMQ binds addresses and interfaces, no names.
+  const auto addresses = NameLookup::of_system(name);
+  if (!addresses.is_ok()) {
+    return Status(Code::kInvalidConfig, "cannot listen on " + endpoint + ": the name '" + name +
+                                            "' was not found: " + addresses.status().message());
+  }
+  Status last;
+  bool bound = false;
+  for (const std::string& address : *addresses) {
+    last = bind_address(endpoint_at(endpoint, address), endpoint);
+    bound = bound || last.is_ok();
+    // A name may stand for addresses of which this machine has not all: IPv6 switched off, say.
+    if (!last.is_ok() && zmq_errno() != EADDRNOTAVAIL && zmq_errno() != EAFNOSUPPORT &&
+        zmq_errno() != ENODEV) {
+      return last;
+    }
+  }
+  if (bound) return Status::ok();
+  return Status(last.code(), last.message() + "; '" + name +
+                                 "' is not an address of this machine: give 'listen', too");
+}
+
+Status ZmqSocket::bind_address(const std::string& address, const std::string& endpoint) {
   try {
-    holder_->socket.bind(endpoint);
+    holder_->socket.bind(address);
     return Status::ok();
   } catch (const zmq::error_t& error) {
     return Status(Code::kInvalidConfig, "cannot listen on " + endpoint + ": " + error.what());

@@ -75,7 +75,8 @@ class ZmqSocket {
   ZmqSocket(ZmqSocket&&) noexcept;
   ZmqSocket& operator=(ZmqSocket&&) noexcept;
 
-  /// INVALID_CONFIG with the endpoint and the system's reason (address in use, no such host...).
+  /// INVALID_CONFIG with the endpoint and the system's reason (address in use, no such host...). Of
+  /// a name all addresses are bound that this machine has; looking it up may block.
   Status bind(const std::string& endpoint);
   Status connect(const std::string& endpoint);
   /// The endpoint bound last, with the port that a wildcard was given.
@@ -97,6 +98,9 @@ class ZmqSocket {
  private:
   friend class Poller;
   struct Holder;
+  /// `endpoint`: as messages call it.
+  Status bind_address(const std::string& address, const std::string& endpoint);
+
   std::unique_ptr<Holder> holder_;
 };
 

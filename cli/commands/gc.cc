@@ -63,6 +63,13 @@ class GcCommand final : public SessionCommand {
  public:
   GcCommand(GarbageAction action, std::string verb) : action_(action), verb_(std::move(verb)) {}
 
+  Status check(const OptionTable& options) override {
+    if (!name_.empty() || !options.argument_given("QUEUE")) return Status::ok();
+    // An unset variable of a script, more likely than the wish for all queues.
+    return Status(Code::kInvalidConfig,
+                  "the queue's name is empty; leave QUEUE out for all queues");
+  }
+
  protected:
   void declare_own(OptionTable& options) override {
     options.positional(name_, {"QUEUE", "this queue's only", false, OptionTable::Names::kQueues});

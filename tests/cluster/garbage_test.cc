@@ -195,6 +195,7 @@ TEST_F(Garbage, IsSeenAndCollectedThroughTheCommandLine) {
   EXPECT_TRUE(has(std::get<1>(run({"segments", "q", "--json"})), "\"generation\":1"));
   for (const char* command : {"status", "run", "pause", "resume"}) {
     EXPECT_EQ(std::get<0>(run({"gc", command, "absent"})), 1) << command;
+    EXPECT_EQ(std::get<0>(run({"gc", command, ""})), 64) << command;
   }
   EXPECT_EQ(std::get<0>(run({"segments", "absent"})), 1);
 }

@@ -44,6 +44,38 @@ TEST(ZmqSocket, CarriesHeaderAndBodiesBothWays) {
   EXPECT_EQ(answer.bodies.view(), "abcd");
 }
 
+TEST(ZmqSocket, ListensOnTheAddressesOfAName) {
+  // A port that was free a moment ago.
+  std::string port;
+  {
+    ZmqContext gone;  // with its sockets, when it ends
+    ZmqSocket probe(gone, ZmqSocket::Kind::kRouter, {});
+    ASSERT_TRUE(probe.bind("tcp://127.0.0.1:*").is_ok());
+    const std::string bound = probe.bound_endpoint();
+    port = bound.substr(bound.rfind(':'));
+  }
+  ZmqContext context;
+  ZmqSocket router(context, ZmqSocket::Kind::kRouter, {});
+  const Status listens = router.bind("tcp://localhost" + port);
+  ASSERT_TRUE(listens.is_ok()) << listens.message();
+  ZmqSocket dealer(context, ZmqSocket::Kind::kDealer, {});
+  ASSERT_TRUE(dealer.connect("tcp://127.0.0.1" + port).is_ok());
+  ASSERT_TRUE(dealer.send("", "hello"));
+  WireMessage message;
+  ASSERT_TRUE(wait_for(router, message));
+  EXPECT_EQ(message.header.view(), "hello");
+}
+
+TEST(ZmqSocket, SaysWhyItCannotListenOnAName) {
+  ZmqContext context;
+  ZmqSocket router(context, ZmqSocket::Kind::kRouter, {});
+  const Status unknown = router.bind("tcp://no-such-host.invalid:7000");
+  EXPECT_EQ(unknown.code(), Code::kInvalidConfig);
+  EXPECT_NE(unknown.message().find("the name 'no-such-host.invalid' was not found"),
+            std::string::npos)
+      << unknown.message();
+}
+
 TEST(ZmqSocket, SendsNoMoreAnswersToAPeerThatDoesNotRead) {
   constexpr std::uint64_t kMost = 4 << 20;
   ZmqContext context;
