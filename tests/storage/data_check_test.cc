@@ -248,7 +248,10 @@ TEST(DataCheck, FindsAnyFlippedBit) {
         ++harmless;
         continue;
       }
+      // Under a sanitizer, some: it looks for errors in the code, and takes ten times as long.
+      if (kSanitized && offset % 7 != 0) continue;
       for (std::uint64_t bit = offset * 8; bit < offset * 8 + 8; ++bit) {
+        if (kSanitized && bit % 8 != offset / 7 % 8) continue;
         disk.files.flip_bit(path, bit);
         const Checked checked = check(disk.files);
         disk.files.flip_bit(path, bit);
@@ -263,7 +266,7 @@ TEST(DataCheck, FindsAnyFlippedBit) {
       }
     }
   }
-  EXPECT_GT(flipped, 10'000u);
+  EXPECT_GT(flipped, kSanitized ? 100u : 10'000u);
   EXPECT_GT(harmless, 10'000u);
 }
 
