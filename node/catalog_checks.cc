@@ -193,9 +193,9 @@ Status check_queue(const v1::QueueDefinition& queue) {
       SEGUE_RETURN_IF_ERROR(check_durability(object, value));
       continue;
     }
-    const auto range =
-        std::find_if(std::begin(kNumberArguments), std::end(kNumberArguments),
-                     [&](const NumberArgument& known) { return known.name == name; });
+    const auto range = std::find_if(
+        std::begin(kNumberArguments), std::end(kNumberArguments),
+        [&wanted = name](const NumberArgument& known) { return known.name == wanted; });
     if (range == std::end(kNumberArguments)) {
       return refused(object + ": the argument " + quoted_name(name) + " is not known; there are " +
                      known_arguments());
