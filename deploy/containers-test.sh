@@ -96,11 +96,17 @@ network=$(podman network ls --format '{{.Name}}' | grep "^${project}" | head -n 
 
 client() { podman run --rm -i --network "$network" -e SEGUE_ROUTER=tcp://r1:5680 segue:latest "$@"; }
 
-deadline=$((SECONDS + 60))
-until client segue status >"$work/status.txt" 2>&1 && ! grep -qi 'down\|unavailable' "$work/status.txt"; do
-  [ $SECONDS -lt $deadline ] || { cat "$work/status.txt" >&2; fail "the cluster did not come up"; }
-  sleep 1
-done
+# The name server of the containers' network may be silent for half a minute after containers were
+# started (each start makes it read its names again): the links wait for it, and so does this.
+wait_until_up() {
+  local deadline=$((SECONDS + 120))
+  until client segue status >"$work/status.txt" 2>&1 && ! grep -qi 'down\|unavailable' "$work/status.txt"; do
+    [ $SECONDS -lt $deadline ] || { cat "$work/status.txt" >&2; fail "the cluster did not come up"; }
+    sleep 1
+  done
+}
+
+wait_until_up
 cat "$work/status.txt"
 
 say "publishing $count lines with confirms from a client container, killing n2 in the middle"
@@ -123,6 +129,7 @@ done
 say "killing n1 and n3, bringing them back, consuming everything"
 podman kill --signal KILL "$(container n1)" "$(container n3)" >/dev/null
 podman start "$(container n1)" "$(container n3)" >/dev/null
+wait_until_up
 for queue in "${queues[@]}"; do
   client timeout 120 segue consume "$queue" --count "$count" --ack >"$work/$queue.out" || fail "consuming $queue"
   cmp "$work/$queue.in" "$work/$queue.out" || fail "$queue: what came back is not what was confirmed"
