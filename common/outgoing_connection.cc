@@ -41,10 +41,32 @@ Status OutgoingConnection::open(const std::string& endpoint) {
   progress();
   if (name_.empty()) return Status::ok();
   std::vector<std::shared_ptr<const NameLookup>>& lookups = lookups_[name_];
+  const bool silent = !lookups.empty();
   if (lookups.size() < kMostLookups) {
     lookups.push_back(NameLookup::start(name_, resolver_, looked_up_));
   }
+  if (const auto known = known_.find(name_); silent && known != known_.end()) {
+    use(known->second);
+  }
   return Status::ok();
+}
+
+void OutgoingConnection::use(const std::vector<std::string>& addresses) {
+  const std::string name = std::exchange(name_, {});
+  poller_.remove_fd(looked_up_->fd());
+  const std::string& address = addresses[attempts_++ % addresses.size()];
+  if (const Status connected = socket_->connect(endpoint_at(endpoint_, address));
+      !connected.is_ok()) {
+    fail(name, connected);
+    return;
+  }
+  for (Kept& frame : std::exchange(kept_, {})) {
+    (void)socket_->send({}, std::move(frame.header), frame.bodies, frame.with_bodies);
+  }
+}
+
+void OutgoingConnection::fail(const std::string& name, const Status& why) {
+  lookup_failure_ = "the name '" + name + "' was not found: " + why.message();
 }
 
 Status OutgoingConnection::connect(const std::string& endpoint) {
@@ -71,20 +93,13 @@ void OutgoingConnection::progress() {
   if (answer == nullptr) return;
   const Result<std::vector<std::string>> found = answer->addresses();
   lookups_.erase(name_);
-  const std::string name = std::exchange(name_, {});
-  poller_.remove_fd(looked_up_->fd());
-  Status connected = found.status();
   if (found.is_ok()) {
-    const std::string& address = (*found)[attempts_++ % found->size()];
-    connected = socket_->connect(endpoint_at(endpoint_, address));
-  }
-  if (!connected.is_ok()) {
-    lookup_failure_ = "the name '" + name + "' was not found: " + connected.message();
+    known_[name_] = *found;
+    use(*found);
     return;
   }
-  for (Kept& frame : std::exchange(kept_, {})) {
-    (void)socket_->send({}, std::move(frame.header), frame.bodies, frame.with_bodies);
-  }
+  poller_.remove_fd(looked_up_->fd());
+  fail(std::exchange(name_, {}), found.status());
 }
 
 const NameLookup* OutgoingConnection::answered() const {

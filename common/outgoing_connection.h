@@ -19,7 +19,8 @@ namespace segue {
 /// on its I/O thread, and while a name server is slow everything else of that context would stand
 /// still, links that are well included; here each name is looked up aside, anew for every
 /// connection, and ZeroMQ is given addresses. Where a name has several, each next attempt takes the
-/// next. One thread; context and poller outlive it.
+/// next. A name server that has fallen silent does not cut hosts off that stayed where they were:
+/// the next attempt takes what the name stood for last. One thread; context and poller outlive it.
 class OutgoingConnection {
  public:
   OutgoingConnection(ZmqContext& context, Poller& poller, ZmqSocket::Options options,
@@ -55,6 +56,9 @@ class OutgoingConnection {
   /// The answer for `name_`: the first that has addresses, or the newest.
   const NameLookup* answered() const;
   Status connect(const std::string& endpoint);
+  /// Connects to one of the addresses of `name_`, which is done with by that.
+  void use(const std::vector<std::string>& addresses);
+  void fail(const std::string& name, const Status& why);
 
   ZmqContext& context_;
   Poller& poller_;
@@ -69,6 +73,7 @@ class OutgoingConnection {
   /// By name, oldest first. One that takes longer than an attempt serves the next one, which asks
   /// again beside it: where a question to the name server was lost, the system waits for 5 seconds.
   std::map<std::string, std::vector<std::shared_ptr<const NameLookup>>> lookups_;
+  std::map<std::string, std::vector<std::string>> known_;  // by name, as found last
   std::size_t attempts_ = 0;
 };
 

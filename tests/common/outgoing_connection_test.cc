@@ -135,6 +135,35 @@ TEST_F(OutgoingConnections, AsksAgainWhereAnAnswerDoesNotCome) {
   while (*asked < 4) std::this_thread::yield();
 }
 
+TEST_F(OutgoingConnections, TakesTheAddressOfLastTimeWhileTheNameServerIsSilent) {
+  std::promise<Addresses> lost;
+  const std::shared_future<Addresses> known = lost.get_future().share();
+  const Counter lookups = std::make_shared<std::atomic<int>>(0);
+  OutgoingConnection connection(context_, poller_, {}, [known, lookups](const std::string&) {
+    return ++*lookups == 1 ? Addresses(std::vector<std::string>{"127.0.0.1"}) : known.get();
+  });
+  const auto arrives = [&](const std::string& text) {
+    WireMessage message;
+    return connection.send(text, {}, false) && wait([&] {
+             (void)connection.receive(message);
+             return server_.receive(message);
+           }) &&
+           message.header.view() == text;
+  };
+  ASSERT_TRUE(connection.open(endpoint("once.example")).is_ok());
+  ASSERT_TRUE(arrives("found"));
+  ASSERT_TRUE(connection.open(endpoint("once.example")).is_ok());  // asks, and gets no answer
+  ASSERT_TRUE(connection.open(endpoint("once.example")).is_ok());
+  EXPECT_TRUE(arrives("found again"));
+  // An answer counts more than what was known, one that says no included.
+  lost.set_value(Status(Code::kInvalidConfig, "gone"));
+  EXPECT_TRUE(wait([&] {
+    EXPECT_TRUE(connection.open(endpoint("once.example")).is_ok());
+    return connection.trouble() == ZmqSocket::Trouble::kRefused;
+  }));
+  EXPECT_EQ(connection.lookup_failure(), "the name 'once.example' was not found: gone");
+}
+
 TEST_F(OutgoingConnections, TakesTheNextAddressAtTheNextAttemptAndAsksAnew) {
   const Counter lookups = std::make_shared<std::atomic<int>>(0);
   OutgoingConnection connection(context_, poller_, {}, [lookups](const std::string&) {
