@@ -89,8 +89,10 @@ user=$(podman image inspect segue:latest --format '{{.Config.User}}')
 [ "$user" = segue ] || fail "the image runs as '$user', not as segue"
 
 say "starting one router and three nodes"
-# As it stands, but without the fixed port on the host and without building again.
-sed -e '/ports:/d' deploy/compose.yaml >"$work/compose.yaml"
+# As it stands, but without the fixed port on the host and without building again; and publishes wait for
+# a node as long as the name server may take.
+sed -e '/ports:/d' -e 's/environment: {/&SEGUE_SHARD_UNAVAILABLE_TIMEOUT: "120s", /' deploy/compose.yaml \
+  >"$work/compose.yaml"
 compose up -d --no-build >"$work/up.log" 2>&1 || { cat "$work/up.log" >&2; fail "compose up"; }
 network=$(podman network ls --format '{{.Name}}' | grep "^${project}" | head -n 1)
 
