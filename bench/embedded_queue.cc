@@ -139,8 +139,10 @@ int main(int argc, char** argv) {
       load.queue.memory_bytes = number() << 20;
     } else if (argument == "--single") {
       load.single = true;
-    } else {
+    } else if (!argument.starts_with("-")) {
       load.queue.directory = argument;
+    } else {
+      load.batch = 0;  // an unknown option: how it is used
     }
   }
   if (load.queue.directory.empty() || load.batch == 0) {

@@ -50,14 +50,14 @@ EmbeddedQueue::Offer EmbeddedQueue::make_room(std::size_t message_bytes) {
   return Offer::kTaken;
 }
 
-void EmbeddedQueue::seal() {
+void EmbeddedQueue::seal(bool last) {
   if (stage_.empty()) return;
   EmbeddedChunk chunk = stage_.seal();
   if (options_.durability != Durability::kNone) {
     LogRecord record;
     record.command = encode(OfferRecord{chunk.blocks});
     record.bodies.push_back(chunk.bytes);
-    record.sync = options_.durability == Durability::kEveryCall;
+    record.sync = last && options_.durability == Durability::kEveryCall;
     unlogged_.push_back(std::move(record));
   }
   window_.push(std::move(chunk));
@@ -65,8 +65,11 @@ void EmbeddedQueue::seal() {
   log_offers();
 }
 
-std::uint64_t EmbeddedQueue::log_offers_or_undo() {
-  seal();
+std::uint64_t EmbeddedQueue::log_offers_or_undo(bool& will_sync) {
+  // The last chunk's sync does for all of the call's.
+  will_sync = !stage_.empty();
+  seal(/*last=*/true);
+  will_sync = will_sync && unlogged_.empty();
   const std::uint64_t next = stage_.next();
   for (; !unlogged_.empty(); unlogged_.pop_back()) {
     const std::uint64_t end = window_.end();
@@ -74,6 +77,7 @@ std::uint64_t EmbeddedQueue::log_offers_or_undo() {
     SEGUE_CHECK(window_.end() < end);
     stage_.set_next(window_.end());
   }
+  if (!will_sync) will_sync = log_mark();
   return next - stage_.next();
 }
 

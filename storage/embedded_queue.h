@@ -61,8 +61,9 @@ class EmbeddedQueue {
     return Offer::kTaken;
   }
   /// Durability::kEveryCall: hands what was offered to the log. How many of the last offers had to
-  /// be taken back, since the log has no space.
-  std::uint64_t log_offers_or_undo();
+  /// be taken back, since the log has no space. `will_sync`: what was not is durable when logged()
+  /// is committed; otherwise it takes a checkpoint.
+  std::uint64_t log_offers_or_undo(bool& will_sync);
 
   // ---- polling
 
@@ -111,9 +112,8 @@ class EmbeddedQueue {
   /// A record that is committed when everything before it is synced. False: no space.
   bool log_mark();
   void flush();
-  /// Everything that was handed to the log is committed.
-  bool is_committed() const { return flights_.empty(); }
   LogIndex logged() const { return index_; }
+  LogIndex committed() const { return committed_; }
   bool is_committed(LogIndex index) const { return committed_ >= index; }
   /// Asks for a checkpoint of everything up to now: what checkpoint_result() wants to be asked.
   std::uint64_t want_checkpoint() { return wanted_checkpoint_ = begun_checkpoints_ + 1; }
@@ -140,7 +140,7 @@ class EmbeddedQueue {
   // Offering.
   Offer make_room(std::size_t message_bytes);
   bool has_room() const;
-  void seal();
+  void seal(bool last = false);
   void log_offers();
   bool append(LogRecord record, std::size_t bytes, std::vector<NumberRange> settled_blocks);
 

@@ -137,9 +137,10 @@ void SegmentedQueue::Impl::stop_thread() {
 
 void SegmentedQueue::Impl::pump() {
   if (signal_.failed()) return;
-  const bool waiting = !queue_.is_committed();
+  const LogIndex before = queue_.committed();
   queue_.pump(now());
-  if (waiting && syncs_every_call()) signal_.notify_callers();
+  // A call that wrote for others has nobody but itself to tell them.
+  if (queue_.committed() != before && syncs_every_call()) signal_.notify_callers();
 }
 
 void SegmentedQueue::Impl::tick() {
@@ -240,8 +241,9 @@ Status SegmentedQueue::Impl::Call::committed() {
 }
 
 Status SegmentedQueue::Impl::Call::commit_offers(std::uint64_t& undone) {
-  undone = queue().log_offers_or_undo();
-  return committed();
+  bool will_sync = false;
+  undone = queue().log_offers_or_undo(will_sync);
+  return will_sync ? committed() : checkpoint();
 }
 
 Status SegmentedQueue::Impl::Call::commit_settles() {
