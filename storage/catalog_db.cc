@@ -362,8 +362,8 @@ Result<v1::CatalogEntry> SqliteCatalogDb::load() {
 
 }  // namespace
 
-Result<std::unique_ptr<CatalogDb>> CatalogDb::open(const std::string& path) {
-  auto database = CatalogSqlite::open(path);
+Result<std::unique_ptr<CatalogDb>> CatalogDb::open(const std::string& path, const Fatal& fatal) {
+  auto database = CatalogSqlite::open(path, fatal);
   if (!database.is_ok()) return database.status();
   auto catalog = std::make_unique<SqliteCatalogDb>(std::move(*database));
   SEGUE_RETURN_IF_ERROR(catalog->prepare());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 #include "common/ids.h"
 #include "common/status.h"
 #include "segue/v1/catalog.pb.h"
+#include "storage/failed_sync.h"
 
 namespace segue::storage {
 
@@ -19,8 +21,12 @@ namespace segue::storage {
 /// at a time. Errors: CORRUPTION (not a catalog, damaged, of a newer version), NO_SPACE, IO_ERROR.
 class CatalogDb {
  public:
-  /// Opens the file; made if missing. Syncs every commit.
-  static Result<std::unique_ptr<CatalogDb>> open(const std::string& path);
+  using Fatal = std::function<void(const Status&)>;
+
+  /// Opens the file; made if missing. Syncs every commit; a sync that fails is told to `fatal`,
+  /// which ends the process unless a test's returns.
+  static Result<std::unique_ptr<CatalogDb>> open(const std::string& path,
+                                                 const Fatal& fatal = stop_after_failed_sync);
   /// A copy of such a file's bytes (CatalogImage), thoroughly checked, to be loaded only.
   /// CORRUPTION also when there is no table in it.
   static Result<std::unique_ptr<CatalogDb>> open_image(const std::string& path,

@@ -83,12 +83,14 @@ bool CatalogRowReader::end() {
   return static_cast<std::uint64_t>(sqlite3_column_int64(statement_, column_)) == checksum_.value();
 }
 
-Result<std::unique_ptr<CatalogSqlite>> CatalogSqlite::open(const std::string& path) {
+Result<std::unique_ptr<CatalogSqlite>> CatalogSqlite::open(
+    const std::string& path, std::function<void(const Status&)> fatal) {
   sqlite3* raw = nullptr;
   const int result =
       sqlite3_open_v2(path.c_str(), &raw,
                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   std::unique_ptr<CatalogSqlite> database(new CatalogSqlite(path, raw));
+  database->fatal_ = std::move(fatal);
   if (result != SQLITE_OK) return database->error(result, "opening the catalog");
   sqlite3_busy_timeout(raw, 5000);  // a person may be reading
   SEGUE_RETURN_IF_ERROR(database->execute("PRAGMA journal_mode=WAL", "choosing the journal"));
@@ -122,7 +124,15 @@ Status CatalogSqlite::error(int result, const std::string& action) const {
   const std::string reason = database_ == nullptr ? "out of memory" : sqlite3_errmsg(database_);
   const Code code = code_of(result);
   if (code == Code::kCorruption) return damaged(action + ": " + reason);
-  return Status(code, path_ + ": " + action + ": " + reason);
+  const Status status(code, path_ + ": " + action + ": " + reason);
+  if (fatal_ && failed_to_sync()) fatal_(status);
+  return status;
+}
+
+bool CatalogSqlite::failed_to_sync() const {
+  if (database_ == nullptr) return false;
+  const int result = sqlite3_extended_errcode(database_);
+  return result == SQLITE_IOERR_FSYNC || result == SQLITE_IOERR_DIR_FSYNC;
 }
 
 Status CatalogSqlite::damaged(const std::string& what) const {

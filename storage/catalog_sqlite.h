@@ -67,8 +67,10 @@ class CatalogRowReader {
 /// with the path.
 class CatalogSqlite {
  public:
-  /// Opens the file, made if missing, in WAL mode and synced at every commit.
-  static Result<std::unique_ptr<CatalogSqlite>> open(const std::string& path);
+  /// Opens the file, made if missing, in WAL mode and synced at every commit. `fatal` is told of
+  /// syncs that fail.
+  static Result<std::unique_ptr<CatalogSqlite>> open(const std::string& path,
+                                                     std::function<void(const Status&)> fatal);
   /// A database that is a copy of these bytes, read only; `path` is for errors.
   static Result<std::unique_ptr<CatalogSqlite>> open_image(const std::string& path,
                                                            std::string_view bytes);
@@ -102,10 +104,13 @@ class CatalogSqlite {
   CatalogSqlite(std::string path, sqlite3* database)
       : path_(std::move(path)), database_(database) {}
 
+  bool failed_to_sync() const;
+
   Status error(int result, const std::string& action) const;
 
   const std::string path_;
   sqlite3* database_;
+  std::function<void(const Status&)> fatal_;
   std::map<const char*, sqlite3_stmt*> statements_;
 };
 

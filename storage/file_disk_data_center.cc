@@ -1,11 +1,9 @@
 #include "storage/file_disk_data_center.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
+#include "storage/failed_sync.h"
 #include "storage/recovery_segments.h"
 #include "storage/wal_recovery.h"
 
@@ -13,19 +11,10 @@ namespace segue::storage {
 
 namespace {
 
-constexpr int kFatalExitCode = 71;
 constexpr auto kFreeBytesEvery = std::chrono::seconds(1);
 
-void end_process(const Status& status) {
-  std::fprintf(stderr,
-               "fatal: %s\nfatal: what is on disk is unknown after a failed sync; stopping\n",
-               status.to_string().c_str());
-  std::fflush(stderr);
-  ::_exit(kFatalExitCode);
-}
-
 DiskOptions with_defaults(DiskOptions options) {
-  if (!options.fatal) options.fatal = end_process;
+  if (!options.fatal) options.fatal = stop_after_failed_sync;
   return options;
 }
 

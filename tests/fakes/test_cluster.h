@@ -69,10 +69,11 @@ class TestCluster {
     return endpoints;
   }
 
-  void start(const std::string& id) {
+  /// `environment`: "NAME=value", on top of the test's.
+  void start(const std::string& id, const std::vector<std::string>& environment = {}) {
     const std::string program = id[0] == 'r' ? "segue-router" : "segue-node";
     processes_[id] = std::make_unique<Process>(
-        program, std::vector<std::string>{"--config", config_, "--id", id});
+        program, std::vector<std::string>{"--config", config_, "--id", id}, environment);
   }
   void start_all() {
     for (const std::string& id : node_ids_) start(id);
