@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "bench/matrix/budgets.h"
+#include "bench/matrix/churn.h"
 #include "bench/matrix/garbage.h"
 #include "bench/matrix/measurement.h"
 #include "bench/matrix/runner.h"
@@ -24,6 +25,7 @@ constexpr const char* kEnd = "<!-- figures: end -->\n";
 constexpr std::uint64_t kQueues = 100'000;
 constexpr std::uint64_t kBacklog = 10'000'000;
 constexpr std::uint64_t kGarbage = 1'000'000;
+constexpr std::uint64_t kChurn = 200'000;
 
 struct Settings {
   std::uint64_t runs = 5;
@@ -48,11 +50,13 @@ void declare(cli::OptionTable& options, Settings& settings) {
                {"results", 0, "FILE", "put the tables between the marks in this file"});
   options.text(settings.title, {"title", 0, "TEXT", "a line above the tables"});
   options.choice(settings.budget,
-                 {"budget", 0, "queues|backlog|garbage",
+                 {"budget", 0, "queues|backlog|garbage|churn",
                   "instead of the matrix: 100,000 queues on one node, or 10 million messages of 1 "
                   "KiB in one queue (11 GiB of disk); memory, kill -9, recovery. Or latencies "
-                  "while the garbage of a queue of 1 million messages of 1 KiB is collected"},
-                 {"queues", "backlog", "garbage"});
+                  "while the garbage of a queue of 1 million messages of 1 KiB is collected; or "
+                  "what a queue's files take while random ones of "
+                  "200,000 messages are acknowledged at full speed"},
+                 {"queues", "backlog", "garbage", "churn"});
   options.number(settings.count, {"count", 'n', "N", "with --budget: another number of them"}, 1,
                  1'000'000'000);
   options.flag(settings.list, {"list", 'l', "", "list the scenarios"});
@@ -107,7 +111,8 @@ int run_budget(const Settings& settings, const std::string& directory) {
   };
   constexpr Budget kBudgets[] = {{"queues", kQueues, measure_queues},
                                  {"backlog", kBacklog, measure_backlog},
-                                 {"garbage", kGarbage, measure_garbage}};
+                                 {"garbage", kGarbage, measure_garbage},
+                                 {"churn", kChurn, measure_churn}};
   const Budget& budget =
       *std::find_if(std::begin(kBudgets), std::end(kBudgets),
                     [&](const Budget& one) { return settings.budget == one.name; });

@@ -15,7 +15,8 @@ bench/RESULTS.md; with --only, --budget, --list or --results that file stays as 
   -r, --runs N        runs of each scenario (default 5)
   -s, --seconds N     seconds of each run (default 5)
       --budget NAME   memory, descriptors, kill -9 and recovery instead: queues or backlog;
-                      or latencies while garbage is collected: garbage
+                      or latencies while garbage is collected: garbage;
+                      or files against what is valid in them at full load: churn
   -n, --count N       with --budget: another number of them
       --only TEXT     only scenarios whose names have this in them
   -d, --dir PATH      where the data goes: the disk to measure (default build/bench)
