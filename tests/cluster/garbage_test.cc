@@ -105,6 +105,30 @@ class Garbage : public ::testing::Test {
     return consumer;
   }
 
+  /// Takes everything and gives it back, the last one first; takes it again, as it comes, and
+  /// leaves it to the end of the connection to give it back.
+  void requeue_all() {
+    Connection connection = connect();
+    ConsumerOptions options;
+    options.prefetch = 0;
+    Consumer consumer = connection.subscribe("q", options).value();
+    std::vector<Delivery> taken;
+    for (int i = 0; i < kMessages; ++i) {
+      auto delivery = consumer.next(kLong);
+      ASSERT_TRUE(delivery) << i;
+      ASSERT_EQ(number_of(delivery->body()), i);
+      taken.push_back(std::move(*delivery));
+    }
+    for (auto at = taken.rbegin(); at != taken.rend(); ++at) at->requeue();
+    std::set<int> again;
+    for (int i = 0; i < kMessages; ++i) {
+      const auto delivery = consumer.next(kLong);
+      ASSERT_TRUE(delivery) << i;
+      again.insert(number_of(delivery->body()));
+    }
+    EXPECT_EQ(again.size(), static_cast<std::size_t>(kMessages));
+  }
+
   template <typename Acked>
   void expect_left(Connection& connection, Acked acked) {
     std::set<int> left;
@@ -122,11 +146,12 @@ class Garbage : public ::testing::Test {
   }
 
   template <typename Acked>
-  void collect(Acked acked) {
+  void collect(Acked acked, int storms = 0) {
     cluster_.start_all();
     ASSERT_TRUE(cluster_.wait_ready()) << cluster_.logs();
     Connection connection = connect();
     publish_all(connection);
+    for (int i = 0; i < storms; ++i) ASSERT_NO_FATAL_FAILURE(requeue_all());
     Consumer consumer = ack_some(connection, acked);
     std::uint64_t left = 0;
     for (int i = 0; i < kMessages; ++i) left += acked(i) ? 0 : 1;
@@ -152,6 +177,20 @@ TEST_F(Garbage, EverySecondMessageDoesNotHoldTheOthers) {
 
 TEST_F(Garbage, TheFirstMessageDoesNotHoldTheOthers) {
   collect([](int i) { return i != 0; });
+}
+
+/// Nine of ten, without a pattern, the last one among them.
+bool most_at_random(int i) {
+  const std::uint32_t mixed = static_cast<std::uint32_t>(i) * 2'654'435'761u;
+  return (mixed >> 8) % 10 != 0 || i + 1 == kMessages;
+}
+
+TEST_F(Garbage, OneOfTenAtRandomDoesNotHoldTheOthers) {
+  collect(most_at_random);
+}
+
+TEST_F(Garbage, WhatIsRequeuedAgainAndAgainDoesNotHoldTheOthers) {
+  collect(most_at_random, 3);
 }
 
 TEST_F(Garbage, IsSeenAndCollectedThroughTheCommandLine) {
