@@ -36,6 +36,7 @@ struct Settings {
   std::string title;
   std::string budget;
   std::uint64_t count = 0;
+  std::uint64_t bytes = 1024;
   bool list = false;
   bool help = false;
 };
@@ -59,6 +60,8 @@ void declare(cli::OptionTable& options, Settings& settings) {
                  {"queues", "backlog", "garbage", "churn"});
   options.number(settings.count, {"count", 'n', "N", "with --budget: another number of them"}, 1,
                  1'000'000'000);
+  options.number(settings.bytes, {"bytes", 'b', "N", "with --budget backlog: bytes of each (1024)"},
+                 8, 1u << 20);
   options.flag(settings.list, {"list", 'l', "", "list the scenarios"});
   options.flag(settings.help, {"help", 'h', "", "this text"});
 }
@@ -117,6 +120,7 @@ int run_budget(const Settings& settings, const std::string& directory) {
       *std::find_if(std::begin(kBudgets), std::end(kBudgets),
                     [&](const Budget& one) { return settings.budget == one.name; });
   options.count = settings.count != 0 ? settings.count : budget.count;
+  options.bytes = settings.bytes;
   const Result<std::string> text = budget.measure(options);
   ::rmdir(directory.c_str());
   if (!text) return fail(text.status());

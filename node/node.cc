@@ -118,12 +118,19 @@ Status Node::open_disk() {
   };
   options.wakeup = [this] { wakeup_.signal(); };
   options.logger = &environment_.log;
+  std::uint64_t records = 0;
+  std::uint64_t bytes = 0;
+  TimePoint began = environment_.clock.now();
   Result<storage::OpenedDisk> opened = storage::open_disk_data_center(
       environment_.files, std::move(options),
-      [this](storage::DiskDataCenter& disk, const std::vector<storage::RecoveredShard>& shards) {
-        return queues_.restore(disk, shards);
+      [&](storage::DiskDataCenter& disk, const std::vector<storage::RecoveredShard>& shards) {
+        const Status restored = queues_.restore(disk, shards);
+        began = environment_.clock.now();
+        return restored;
       },
-      [this](const storage::ReplayedRecord& record) -> Status {
+      [&](const storage::ReplayedRecord& record) -> Status {
+        ++records;
+        bytes += record.command.size() + record.bodies.size();
         if (record.shard != kCatalogShard) return queues_.replay(record);
         v1::CatalogEntry& entry = replayed_.emplace_back();
         if (entry.ParseFromArray(record.command.data(), static_cast<int>(record.command.size()))) {
@@ -133,6 +140,12 @@ Status Node::open_disk() {
                                              " of the catalog's log cannot be read");
       });
   if (!opened.is_ok()) return opened.status();
+  const auto took =
+      std::chrono::duration_cast<std::chrono::milliseconds>(environment_.clock.now() - began);
+  environment_.log.info("log_replayed",
+                        {{"records", records},
+                         {"bytes", bytes},
+                         {"milliseconds", static_cast<std::uint64_t>(took.count())}});
   opened_ = std::move(opened).value();
   queues_.start(opened_.log_ends, environment_.clock.now(), environment_.clock.wall_ms());
   return {};

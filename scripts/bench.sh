@@ -18,6 +18,7 @@ bench/RESULTS.md; with --only, --budget, --list or --results that file stays as 
                       or latencies while garbage is collected: garbage;
                       or files against what is valid in them at full load: churn
   -n, --count N       with --budget: another number of them
+  -b, --bytes N       with --budget backlog: bytes of each message (default 1024)
       --only TEXT     only scenarios whose names have this in them
   -d, --dir PATH      where the data goes: the disk to measure (default build/bench)
       --results FILE  put the tables between the marks in this file
@@ -44,7 +45,7 @@ while [ $# -gt 0 ]; do
       shift
       continue
       ;;
-    -r | --runs | -s | --seconds | -n | --count | -d | --dir | --title | --only | --budget | --results) ;;
+    -r | --runs | -s | --seconds | -n | --count | -b | --bytes | -d | --dir | --title | --only | --budget | --results) ;;
     *) usage_error "bench has no option '$1'" ;;
   esac
   # The others have a value: --name VALUE or --name=VALUE.

@@ -22,7 +22,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr std::size_t kRequestsOnTheWay = 1000;  // limits.max_requests_in_flight is 1024
-constexpr std::size_t kBodyBytes = 1024;
 constexpr milliseconds kPause{5};
 
 class Stopwatch {
@@ -118,40 +117,37 @@ double per_queue(const ProcessMemory& after, const ProcessMemory& before, std::u
 }
 
 // Publishes bodies that begin with their number.
-Status publish_all(client::Connection& connection, const std::string& queue, std::uint64_t count,
-                   const std::function<void(const std::string&)>& progress) {
+Status publish_all(client::Connection& connection, const std::string& queue,
+                   const BudgetOptions& options) {
   const auto header = client::PreparedHeader::to_queue(queue);
-  std::string body(kBodyBytes, 'x');
-  for (std::uint64_t i = 0; i < count; ++i) {
+  std::string body(options.bytes, 'x');
+  for (std::uint64_t i = 0; i < options.count; ++i) {
     std::memcpy(body.data(), &i, sizeof i);
     const auto published = connection.publisher().publish(header, body);
     if (!published) return failed("publish", published.error());
-    if (i % 1'000'000 == 0) progress(std::to_string(i) + " published");
+    if (i % 1'000'000 == 0) options.progress(std::to_string(i) + " published");
   }
   const auto confirmed = connection.publisher().wait_for_confirms(kPatience);
   return confirmed ? Status::ok() : failed("publish", confirmed.error());
 }
 
-Status drain_all(client::Connection& connection, const std::string& queue, std::uint64_t count,
-                 const std::function<void(const std::string&)>& progress) {
-  client::ConsumerOptions wanted;
-  wanted.prefetch = 10'000;
-  auto consumer = connection.subscribe(queue, wanted);
-  if (!consumer) return failed("consume", consumer.error());
+Status drain_all(client::Consumer& consumer, const BudgetOptions& options, double& first_seconds) {
+  const Stopwatch watch;
   std::uint64_t next = 0;
-  while (next < count) {
-    const auto batch = consumer.value().next_batch(1000, kPatience);
+  while (next < options.count) {
+    const auto batch = consumer.next_batch(1000, kPatience);
+    if (next == 0) first_seconds = watch.seconds();
     if (!batch) return failed("consume after " + std::to_string(next), batch.error());
     for (std::size_t i = 0; i < batch.value().size(); ++i, ++next) {
       std::uint64_t number = 0;
       const std::string_view body = batch.value().body(i);
-      if (body.size() != kBodyBytes) return Status(Code::kCorruption, "a body of another size");
+      if (body.size() != options.bytes) return Status(Code::kCorruption, "a body of another size");
       std::memcpy(&number, body.data(), sizeof number);
       if (number != next) {
         return Status(Code::kCorruption, "message " + std::to_string(number) + " came instead of " +
                                              std::to_string(next));
       }
-      if (next % 1'000'000 == 0) progress(std::to_string(next) + " consumed");
+      if (next % 1'000'000 == 0) options.progress(std::to_string(next) + " consumed");
     }
     batch.value().ack();
   }
@@ -218,7 +214,7 @@ Result<std::string> measure_backlog(const BudgetOptions& options) {
   if (!declared) return failed("declare", declared.error());
 
   const Stopwatch publishing;
-  SEGUE_RETURN_IF_ERROR(publish_all(connection, queue, options.count, options.progress));
+  SEGUE_RETURN_IF_ERROR(publish_all(connection, queue, options));
   const double publish_seconds = publishing.seconds();
   const ProcessMemory filled = memory_of(node_pid(bed));
 
@@ -234,18 +230,24 @@ Result<std::string> measure_backlog(const BudgetOptions& options) {
   }
   const ProcessMemory recovered = memory_of(node_pid(bed));
 
+  client::ConsumerOptions wanted;
+  wanted.prefetch = 10'000;
+  double first_seconds = 0;
   const Stopwatch draining;
-  SEGUE_RETURN_IF_ERROR(drain_all(connection, queue, options.count, options.progress));
+  auto consumer = connection.subscribe(queue, wanted);
+  if (!consumer) return failed("consume", consumer.error());
+  SEGUE_RETURN_IF_ERROR(drain_all(*consumer, options, first_seconds));
   const double drain_seconds = draining.seconds();
   const ProcessMemory drained = memory_of(node_pid(bed));
 
   const auto count = static_cast<double>(options.count);
   const auto mib = [](std::uint64_t kib) { return static_cast<double>(kib) / 1024; };
-  return "| " + std::to_string(options.count) +
-         " x 1 KiB in one queue | figure |\n| --- | --- |\n" +
+  return "| " + std::to_string(options.count) + " x " + std::to_string(options.bytes) +
+         " B in one queue | figure |\n| --- | --- |\n" +
          line("published | %.0f/s", count / publish_seconds) +
          line("the node's peak resident memory meanwhile | %.0f MiB", mib(filled.peak_kib)) +
          line("back after kill -9 | %.2f s", recover_seconds) +
+         line("first delivery then | %.3f s later", first_seconds) +
          line("peak resident memory of recovery | %.0f MiB", mib(recovered.peak_kib)) +
          line("drained, in order | %.0f/s", count / drain_seconds) +
          line("peak resident memory of recovery and draining | %.0f MiB", mib(drained.peak_kib));
