@@ -68,14 +68,20 @@ const client::NodeDescription* find_node(const client::ClusterDescription& clust
   return found == cluster.nodes.end() ? nullptr : &*found;
 }
 
-// Why publishes wait: a line for each node, and one for all shards of a node that have a reason of
-// their own.
+// What is not as it should be, and why publishes wait: a line for each node, and one for all shards
+// of a node that have a reason of their own.
 std::string reasons(const client::ClusterDescription& cluster) {
   std::string out;
   for (const client::NodeDescription& node : cluster.nodes) {
     if (!node.blocked_reason.empty()) {
       out += "\n" + printable(node.id) + " takes no publishes: " + printable(node.blocked_reason);
     }
+  }
+  for (const client::NodeDescription& node : cluster.nodes) {
+    if (node.quarantined == 0) continue;
+    out += "\n" + printable(node.id) + " has set aside " +
+           counted(node.quarantined, "damaged message") +
+           " in the file `quarantine` of its data directory";
   }
   std::map<std::pair<std::string, std::string>, std::vector<std::uint32_t>> shards;
   for (const client::ShardDescription& shard : cluster.shards) {
@@ -114,6 +120,7 @@ void write_nodes(JsonWriter& json, const client::ClusterDescription& cluster) {
     json.field("memory_bytes", node.memory_bytes).field("memory_limit", node.memory_limit);
     json.field("disk_free_bytes", node.disk_free_bytes).field("wal_bytes", node.wal_bytes);
     json.field("blocked_reason", node.blocked_reason);
+    json.field("quarantined", node.quarantined);
     json.field("uptime_ms", milliseconds(node.uptime));
     json.field("silent_ms", milliseconds(node.silent)).field("pid", node.pid).end_object();
   }

@@ -262,11 +262,12 @@ ClusterDescription from_wire(const v1::ClusterStatusOk& wire) {
                                router.pid(), router.machine()});
   }
   for (const auto& node : wire.nodes()) {
-    cluster.nodes.push_back(
-        {node.id(), node.endpoint(), node.connected(), node.shards(), node.queues(),
-         node.memory_bytes(), node.memory_limit(), node.disk_free_bytes(), node.wal_bytes(),
-         node.blocked_reason(), std::chrono::milliseconds(node.uptime_ms()), node.ready(),
-         node.unacked(), std::chrono::milliseconds(node.silent_ms()), node.pid(), node.machine()});
+    cluster.nodes.push_back({node.id(), node.endpoint(), node.connected(), node.shards(),
+                             node.queues(), node.memory_bytes(), node.memory_limit(),
+                             node.disk_free_bytes(), node.wal_bytes(), node.blocked_reason(),
+                             std::chrono::milliseconds(node.uptime_ms()), node.ready(),
+                             node.unacked(), std::chrono::milliseconds(node.silent_ms()),
+                             node.pid(), node.machine(), node.quarantined()});
   }
   for (const auto& shard : wire.shards()) {
     cluster.shards.push_back(

@@ -151,11 +151,10 @@ class Queue {
   /// is, or a load is on its way.
   std::optional<LoadPlan> plan_load(std::uint64_t window) const;
   void begin_load() { loading_ = true; }
-  /// What a load brought; messages that should have been there and were not are given up.
-  void finish_load(const LoadPlan& plan, const storage::LoadedMessages& loaded);
+  /// What a load brought. Messages that should have been there and were not are given up: their
+  /// ranges, which are ready no more, but not settled.
+  std::vector<NumberRange> finish_load(const LoadPlan& plan, const storage::LoadedMessages& loaded);
   void fail_load() { loading_ = false; }
-  /// How many messages loads did not find.
-  std::uint64_t lost() const { return lost_; }
 
   // ---- storing and evicting
 
@@ -190,8 +189,10 @@ class Queue {
   Next next_returned(std::uint32_t max_count);
   Next next_fresh(std::uint32_t max_count);
   LoadPlan plan_returned(NumberRange first) const;
-  void finish_returned_load(const LoadPlan& plan, const storage::LoadedMessages& loaded);
-  void finish_gap_load(const LoadPlan& plan, const storage::LoadedMessages& loaded);
+  std::vector<NumberRange> finish_returned_load(const LoadPlan& plan,
+                                                const storage::LoadedMessages& loaded);
+  std::vector<NumberRange> finish_gap_load(const LoadPlan& plan,
+                                           const storage::LoadedMessages& loaded);
   void lose(std::uint64_t count);
   void set_ready(std::uint64_t ready);
 
@@ -223,7 +224,6 @@ class Queue {
   std::uint64_t enqueued_total_ = 0;
   std::uint64_t delivered_total_ = 0;
   std::uint64_t settled_total_ = 0;
-  std::uint64_t lost_ = 0;
   std::unique_ptr<Active> active_;
 };
 

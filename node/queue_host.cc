@@ -36,7 +36,7 @@ struct WithDisk {
            AutoDelete& auto_delete)
       : disk(disk_center),
         context{disk, queues, output, log, memory, gate, clock, missing, in_turn},
-        read_ahead(disk, queues, memory, log),
+        read_ahead(disk, queues, shards, memory, log),
         storer(disk, queues, memory, gate, clock, log),
         spiller(queues, memory, storer, read_ahead, clock),
         checkpointer({options.checkpoint_after_bytes(), options.checkpoint_interval}, disk, queues,
@@ -346,6 +346,7 @@ v1::NodeState QueueHost::state() const {
   state.set_memory_limit(parts.memory.limit());
   state.set_disk_free_bytes(disk.free_bytes);
   state.set_wal_bytes(disk.wal_bytes);
+  state.set_quarantined(disk.quarantined);
   state.set_queues(parts.queues.size());
   state.set_ready(parts.queues.totals().ready);
   state.set_unacked(parts.queues.totals().unacked);

@@ -36,17 +36,18 @@ Queue::LoadPlan Queue::plan_returned(NumberRange first) const {
   return {Sequence{first.first}, Sequence{through}, true};
 }
 
-void Queue::finish_load(const LoadPlan& plan, const storage::LoadedMessages& loaded) {
+std::vector<NumberRange> Queue::finish_load(const LoadPlan& plan,
+                                            const storage::LoadedMessages& loaded) {
   loading_ = false;
-  if (plan.returned) {
-    finish_returned_load(plan, loaded);
-  } else if (has_gap() && plan.from == gap_begin_) {
-    finish_gap_load(plan, loaded);
-  }
+  if (plan.returned) return finish_returned_load(plan, loaded);
+  if (has_gap() && plan.from == gap_begin_) return finish_gap_load(plan, loaded);
+  return {};
 }
 
-void Queue::finish_returned_load(const LoadPlan& plan, const storage::LoadedMessages& loaded) {
-  if (!active_) return;
+std::vector<NumberRange> Queue::finish_returned_load(const LoadPlan& plan,
+                                                     const storage::LoadedMessages& loaded) {
+  std::vector<NumberRange> given_up;
+  if (!active_) return given_up;
   RangeSet& returned = active_->returned;
   for (const MessageRun& run : loaded.runs) {
     // Of what was loaded, only what is still ready; the rest is unacked and may stay on disk.
@@ -69,33 +70,39 @@ void Queue::finish_returned_load(const LoadPlan& plan, const storage::LoadedMess
     const Sequence high{std::min(wanted.last, scanned.value)};
     const auto run = active_->messages.first_run(low, high);
     const std::uint64_t missing_end = run ? run->first.value : high.value + 1;
-    if (missing_end > low.value) lose(returned.remove({low.value, missing_end - 1}));
+    if (missing_end > low.value) {
+      given_up.push_back({low.value, missing_end - 1});
+      lose(returned.remove(given_up.back()));
+    }
     at = run ? run->last().value + 1 : high.value + 1;
   }
+  return given_up;
 }
 
-void Queue::finish_gap_load(const LoadPlan& plan, const storage::LoadedMessages& loaded) {
+std::vector<NumberRange> Queue::finish_gap_load(const LoadPlan& plan,
+                                                const storage::LoadedMessages& loaded) {
   for (const MessageRun& run : loaded.runs) {
     active().messages.insert(run);
     window_bytes_ += run.body_bytes();
   }
-  std::uint64_t corrupt = 0;
+  std::vector<NumberRange> given_up;
   for (const Sequence sequence : loaded.corrupt) {
-    if (sequence >= plan.from && sequence < gap_end_) ++corrupt;
+    if (sequence >= plan.from && sequence < gap_end_) {
+      given_up.push_back({sequence.value, sequence.value});
+    }
   }
-  lose(corrupt);
+  lose(given_up.size());
   const Sequence scanned = std::max(loaded.scanned_through, plan.from);
   gap_begin_ = scanned.next();
   if (gap_begin_ >= gap_end_) {
     close_gap();
     window_bytes_ = 0;
   }
+  return given_up;
 }
 
 void Queue::lose(std::uint64_t count) {
-  const std::uint64_t known = std::min(count, ready_);
-  set_ready(ready_ - known);
-  lost_ += known;
+  set_ready(ready_ - std::min(count, ready_));
 }
 
 // ---- storing and evicting

@@ -54,16 +54,28 @@ void ReadAhead::finished(QueueId id, const Queue::LoadPlan& plan,
     failed_.push_back(id);
     return;
   }
-  const std::uint64_t lost = hosted->queue.lost();
-  hosted->queue.finish_load(plan, tracked(*result));
-  if (hosted->queue.lost() != lost) {
-    log_.error("messages_lost", {{"queue", hosted->queue.display_name()},
-                                 {"messages", hosted->queue.lost() - lost},
-                                 {"from", plan.from},
-                                 {"through", result->scanned_through}});
-  }
+  const auto lost = hosted->queue.finish_load(plan, tracked(*result));
+  if (!lost.empty()) give_up(*hosted, lost, result->not_set_aside);
   queues_.wake(*hosted);
   if (hosted->has_takers()) consider(*hosted);
+}
+
+void ReadAhead::give_up(HostedQueue& hosted, const std::vector<NumberRange>& lost,
+                        const std::vector<Sequence>& not_set_aside) {
+  RangeSet gone;
+  for (const NumberRange& range : lost) gone.add(range);
+  const std::uint64_t messages = gone.count();
+  for (const Sequence sequence : not_set_aside) gone.remove({sequence.value, sequence.value});
+  log_.error("messages_lost", {{"queue", hosted.queue.name()},
+                               {"queue_id", hosted.queue.id()},
+                               {"messages", messages},
+                               {"from", lost.front().first},
+                               {"through", lost.back().last},
+                               {"taken_out", gone.count()}});
+  Shard& shard = shards_.of(hosted);
+  for (const auto& [first, last] : gone.ranges()) {
+    shard.depart(hosted, {first, last}, Departure::kDamaged);
+  }
 }
 
 storage::LoadedMessages ReadAhead::tracked(const storage::LoadedMessages& loaded) {

@@ -6,6 +6,7 @@
 #include "common/logging.h"
 #include "node/memory_budget.h"
 #include "node/queue_table.h"
+#include "node/shard_table.h"
 #include "storage/disk_data_center.h"
 
 namespace segue::node {
@@ -16,8 +17,9 @@ namespace segue::node {
 class ReadAhead {
  public:
   /// The references outlive this and every load.
-  ReadAhead(storage::DiskDataCenter& disk, QueueTable& queues, MemoryBudget& memory, Logger& log)
-      : disk_(disk), queues_(queues), memory_(memory), log_(log) {}
+  ReadAhead(storage::DiskDataCenter& disk, QueueTable& queues, ShardTable& shards,
+            MemoryBudget& memory, Logger& log)
+      : disk_(disk), queues_(queues), shards_(shards), memory_(memory), log_(log) {}
 
   /// Starts a load if the queue wants one; call it when the queue was read from.
   void consider(HostedQueue& hosted);
@@ -29,10 +31,16 @@ class ReadAhead {
  private:
   void finished(QueueId id, const Queue::LoadPlan& plan,
                 const Result<storage::LoadedMessages>& result);
+  /// Messages that a load did not find are told of, and those that the disk has set aside, or not
+  /// at all, leave the queue for good: they shall not come back with the next start, nor keep a
+  /// file.
+  void give_up(HostedQueue& hosted, const std::vector<NumberRange>& lost,
+               const std::vector<Sequence>& not_set_aside);
   storage::LoadedMessages tracked(const storage::LoadedMessages& loaded);
 
   storage::DiskDataCenter& disk_;
   QueueTable& queues_;
+  ShardTable& shards_;
   MemoryBudget& memory_;
   Logger& log_;
   std::uint64_t loads_ = 0;       // on their way

@@ -57,7 +57,12 @@ struct QueueAnswer {
 using Answer = std::variant<ConfirmAnswer, std::shared_ptr<EventAnswer>, QueueAnswer>;
 
 /// Why a message leaves its queue for good.
-enum class Departure : std::uint8_t { kAcked, kRejected, kPurged };
+enum class Departure : std::uint8_t {
+  kAcked,
+  kRejected,
+  kPurged,
+  kDamaged,  // on the disk, and set aside
+};
 
 /// One shard: a deterministic state machine behind a log. What changes durable state is proposed as
 /// a command, applied when it is committed, and only then answered; a replay applies the same

@@ -70,6 +70,7 @@ void ClusterReport::add_nodes(v1::ClusterStatusOk& status) const {
     description.set_uptime_ms(state.uptime_ms());
     description.set_ready(state.ready());
     description.set_unacked(state.unacked());
+    description.set_quarantined(state.quarantined());
   }
 }
 

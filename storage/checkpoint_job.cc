@@ -39,7 +39,7 @@ bool CheckpointJob::step() {
 Status CheckpointJob::save_queue(const QueueSnapshot& queue) {
   if (queue.files->failed_attempt == queue.attempt) return queue.files->failure;
   for (const SegmentSnapshot& segment : queue.segments) {
-    if (segment.changed) SEGUE_RETURN_IF_ERROR(save_segment(*queue.files, segment));
+    if (segment.changed) SEGUE_RETURN_IF_ERROR(save_segment(queue, segment));
   }
   const Status stat =
       write_queue_stat(context_.files, queue.files->directory, queue.total, queue.valid);
@@ -47,8 +47,9 @@ Status CheckpointJob::save_queue(const QueueSnapshot& queue) {
   return {};
 }
 
-Status CheckpointJob::save_segment(QueueFiles& queue, const SegmentSnapshot& segment) {
-  if (segment.flags.first < segment.flags.end) SEGUE_RETURN_IF_ERROR(save_flags(queue, segment));
+Status CheckpointJob::save_segment(const QueueSnapshot& snapshot, const SegmentSnapshot& segment) {
+  QueueFiles& queue = *snapshot.files;
+  if (segment.flags.first < segment.flags.end) SEGUE_RETURN_IF_ERROR(save_flags(snapshot, segment));
   if (segment.seal) {
     const SegmentFooter footer{queue.id,           segment.messages,   segment.records_end(),
                                segment.body_bytes, segment.name.first, segment.last};
@@ -57,18 +58,22 @@ Status CheckpointJob::save_segment(QueueFiles& queue, const SegmentSnapshot& seg
   return sync_at_once_ ? Status() : worker_.files.sync(queue, segment.name);
 }
 
-Status CheckpointJob::save_flags(QueueFiles& queue, const SegmentSnapshot& segment) {
+Status CheckpointJob::save_flags(const QueueSnapshot& snapshot, const SegmentSnapshot& segment) {
+  QueueFiles& queue = *snapshot.files;
   auto opened = worker_.files.open(queue, segment.name);
   if (!opened.is_ok()) return opened.status();
   OpenSegment& files = **opened;
   files.index_unsynced = true;
   Status status = write_index_flags(*files.index, segment.name.first, segment.flags);
   if (status.code() != Code::kCorruption) return status;
-  context_.log.warn("index_damaged", {{"queue", queue.id}, {"reason", status}});
-  auto rebuilt =
-      rebuild_index(*files.data, *files.index, queue.id, segment.name.first, segment.records_end());
+  context_.log.warn(
+      "index_damaged",
+      {{"queue", queue.name_in_directory()}, {"queue_id", queue.id}, {"reason", status}});
+  auto rebuilt = rebuild_index(*files.data, files.index.get(), queue.id, segment.name.first,
+                               segment.records_end());
   if (!rebuilt.is_ok()) return rebuilt.status();
   if (rebuilt->entries.size() != segment.messages) return status;
+  made_anew_.emplace_back(snapshot.files, segment.name);
   SEGUE_RETURN_IF_ERROR(write_index(*files.index, queue.id, segment.name.first, rebuilt->entries));
   return write_index_flags(*files.index, segment.name.first, segment.flags);
 }

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/status.h"
 #include "storage/checkpoint_file.h"
@@ -25,11 +28,14 @@ class CheckpointJob {
   /// the snapshot counts on failed.
   const Status& status() const { return status_; }
   const ShardSnapshot& snapshot() const { return snapshot_; }
+  /// Indexes that were found damaged: what SegmentStore::index_made_anew() wants to know.
+  using MadeAnew = std::vector<std::pair<std::shared_ptr<QueueFiles>, SegmentName>>;
+  const MadeAnew& indexes_made_anew() const { return made_anew_; }
 
  private:
   Status save_queue(const QueueSnapshot& queue);
-  Status save_segment(QueueFiles& queue, const SegmentSnapshot& segment);
-  Status save_flags(QueueFiles& queue, const SegmentSnapshot& segment);
+  Status save_segment(const QueueSnapshot& queue, const SegmentSnapshot& segment);
+  Status save_flags(const QueueSnapshot& queue, const SegmentSnapshot& segment);
   Status write_file();
 
   SegmentContext& context_;
@@ -38,6 +44,7 @@ class CheckpointJob {
   LogIndex applied_;
   std::string state_;
   std::size_t next_ = 0;
+  MadeAnew made_anew_;
   bool sync_at_once_ = false;  // everything together, instead of each segment
   Status status_;
 };

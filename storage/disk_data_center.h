@@ -45,7 +45,9 @@ struct RecoveredShard {
 struct LoadedMessages {
   std::vector<MessageRun> runs;   // in order; only messages valid when the read ended
   std::vector<Sequence> corrupt;  // their records failed their checksum; reported and left out
-  Sequence scanned_through;       // everything valid up to here is in `runs` or `corrupt`
+  /// Those of them that are not in the quarantine file: whoever settles them destroys them.
+  std::vector<Sequence> not_set_aside = {};
+  Sequence scanned_through;  // everything valid up to here is in `runs` or `corrupt`
 };
 
 /// One of the files that hold a queue's messages, with its index.
@@ -68,6 +70,7 @@ struct DiskStats {
   std::uint64_t free_bytes = 0;   // of the file system; refreshed about once a second
   bool wal_space_low = false;     // only records that use the reserve are taken
   bool wal_out_of_space = false;  // and the file system has no room for more WAL files
+  std::uint64_t quarantined = 0;  // messages in the quarantine file
   GcStats gc;
 };
 
@@ -168,6 +171,9 @@ struct DiskOptions {
   std::uint32_t sync_interval_ms = 0;  // how long records without `sync` may stay unsynced; 0: 1000
   bool direct_io = true;               // O_DIRECT for the WAL where the file system takes it
   std::optional<GcOptions> gc = GcOptions();  // none: no garbage is collected but whole segments
+  /// The shards' states tell what is settled: a message that comes back because an index is damaged
+  /// does no harm, and such damage does not keep the directory from being opened.
+  bool settles_in_state = false;
   /// A queue's name, for the name of its directory that people read; asked on the reactor's thread
   /// when a queue's first message is stored. Left out: the id alone names the directory.
   std::function<std::string(QueueId)> queue_name;

@@ -70,7 +70,8 @@ Result<OpenedDisk> FileDiskDataCenter::recover(std::unique_ptr<FileDiskDataCente
   const auto free = files_.free_bytes(directory_->path());
   if (free.is_ok()) free_bytes_ = *free;
   SEGUE_RETURN_IF_ERROR(load_log_ends());
-  SegmentRecovery segment_recovery(context_, segments_);
+  SEGUE_RETURN_IF_ERROR(segments_.worker().quarantine.load());
+  SegmentRecovery segment_recovery(context_, segments_, options_.settles_in_state);
   auto shards = segment_recovery.run();
   if (!shards.is_ok()) return shards.status();
   SEGUE_RETURN_IF_ERROR(shards_ready(*this, *shards));
@@ -282,6 +283,9 @@ void FileDiskDataCenter::end_checkpoint(ShardId shard, const CheckpointJob& job,
   } else {
     segments_.put_back(job.snapshot());
   }
+  for (const auto& [queue, segment] : job.indexes_made_anew()) {
+    segments_.index_made_anew(queue, segment);
+  }
   auto waiting = std::move(checkpoints_[shard]);
   checkpoints_.erase(shard);
   for (CheckpointCall& next : waiting)
@@ -361,6 +365,7 @@ void FileDiskDataCenter::run_in_background(std::function<void()> work, std::func
 DiskStats FileDiskDataCenter::stats() const {
   DiskStats stats;
   stats.free_bytes = free_bytes_;
+  stats.quarantined = segments_.worker().quarantine.count();
   if (wal_ == nullptr) return stats;
   if (collector_) stats.gc = collector_->stats();
   const WalUsage usage = wal_->usage();

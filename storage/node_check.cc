@@ -10,6 +10,7 @@
 #include "storage/catalog_db.h"
 #include "storage/catalog_image.h"
 #include "storage/checkpoint_file.h"
+#include "storage/quarantine_record.h"
 #include "storage/queue_check.h"
 #include "storage/wal_check.h"
 
@@ -41,6 +42,7 @@ void NodeCheck::run() {
   check_names();
   check_identity();
   check_log_ends_file();
+  check_quarantine();
   check_shards();
   check_log();
   if (options_.catalog) check_catalog();
@@ -49,9 +51,9 @@ void NodeCheck::run() {
 }
 
 void NodeCheck::check_names() {
-  const std::set<std::string> known{"identity",       "node.lock",  "wal",
-                                    "shards",         "catalog.db", "catalog.db-wal",
-                                    "catalog.db-shm", "log_ends",   "lost+found"};
+  const std::set<std::string> known{
+      "identity",       "node.lock",      "wal",      "shards",     "catalog.db",
+      "catalog.db-wal", "catalog.db-shm", "log_ends", "lost+found", "quarantine"};
   const std::set<std::string> unfinished{"identity.new", "log_ends.new", "catalog.db-journal"};
   const auto names = files_.list(directory_);
   if (!names.is_ok()) return report_.problem(directory_, names.status());
@@ -83,6 +85,32 @@ void NodeCheck::check_log_ends_file() {
   report_.file();
   const Status loaded = log_ends_.load();
   if (!loaded.is_ok()) report_.problem(path_of("log_ends"), loaded);
+}
+
+void NodeCheck::check_quarantine() {
+  const std::string path = path_of("quarantine");
+  if (!files_.exists(path)) return;
+  report_.file();
+  const auto scan = scan_quarantine(files_, path, [](const QuarantineRecord&) {});
+  if (!scan.is_ok()) return report_.problem(path, scan.status());
+  report_.bytes(scan->file_bytes);
+  if (scan->records > 0) {
+    CheckFinding finding;
+    finding.kind = CheckFinding::Kind::kNote;
+    finding.file = path;
+    finding.messages = scan->records;
+    finding.what = "has " + std::to_string(scan->records) +
+                   " damaged messages that were set aside; their queues went on without them";
+    report_.add(std::move(finding));
+  }
+  if (scan->lost_bytes > 0) {
+    CheckFinding finding;
+    finding.file = path;
+    finding.offset = scan->lost_at;
+    finding.what = std::to_string(scan->lost_bytes) +
+                   " bytes are no record of a message that was set aside: damaged, or half-written";
+    report_.add(std::move(finding));
+  }
 }
 
 // ---- shards

@@ -32,6 +32,7 @@ class NodeCheck {
   void check_names();
   void check_identity();
   void check_log_ends_file();
+  void check_quarantine();
   void check_shards();
   void check_shard(ShardId shard, const std::string& directory);
   void check_queue_names(const std::string& queues, const Checkpoint& checkpoint);

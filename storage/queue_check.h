@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "storage/check_report.h"
@@ -16,9 +15,5 @@ namespace segue::storage {
 /// `missing`: the log tells which of them are lost.
 void check_queue(SegmentContext& context, CheckReport& report, const std::string& queues_directory,
                  const CheckpointQueue& named, std::vector<MissingSegment>& missing);
-
-/// The queue's name in the name of its directory: as a person wrote it, but for the end of a long
-/// one; "id 7" if there is none.
-std::string queue_name_of_directory(std::string_view directory);
 
 }  // namespace segue::storage

@@ -178,7 +178,8 @@ void SegmentRecovery::report_short_data(QueueFiles& queue, const CheckpointSegme
     };
     (void)scan_index(**index, queue.id, named.first, named.messages, records_end(named), count);
   }
-  context_.log.error("segment_too_short", {{"queue", queue.id},
+  context_.log.error("segment_too_short", {{"queue", queue.name_in_directory()},
+                                           {"queue_id", queue.id},
                                            {"path", queue.data_path(named.name())},
                                            {"bytes", bytes},
                                            {"expected", named.data_bytes},
@@ -187,7 +188,9 @@ void SegmentRecovery::report_short_data(QueueFiles& queue, const CheckpointSegme
 
 Status SegmentRecovery::recover_index(QueueFiles& queue, const CheckpointSegment& named,
                                       Segment& segment) {
-  auto opened = context_.files.open(queue.index_path(named.name()), OpenMode::kReadWrite);
+  const std::string path = queue.index_path(named.name());
+  const bool missing = !context_.files.exists(path);
+  auto opened = context_.files.open(path, OpenMode::kReadWrite);
   if (!opened.is_ok()) return opened.status();
   File& index = **opened;
   auto size = index.size();
@@ -199,21 +202,46 @@ Status SegmentRecovery::recover_index(QueueFiles& queue, const CheckpointSegment
                  [&](const IndexEntry& entry) {
                    segment.append_recovered(named.first.next(entry.sequence_offset), entry);
                  });
+  if (scanned.is_ok() && segment.validity.valid() > named.valid) {
+    context_.log.error("settled_messages_come_back",
+                       {{"queue", queue.name_in_directory()},
+                        {"queue_id", queue.id},
+                        {"path", index.path()},
+                        {"messages", segment.validity.valid() - named.valid},
+                        {"reason",
+                         "the index had been damaged and made anew, and the node ended "
+                         "before the next checkpoint"}});
+  }
   if (scanned.code() != Code::kCorruption) return scanned;
-  context_.log.warn("index_damaged", {{"queue", queue.id}, {"reason", scanned}});
+  context_.log.warn(
+      "index_damaged",
+      {{"queue", queue.name_in_directory()}, {"queue_id", queue.id}, {"reason", scanned}});
   segment.sequences = {};
   segment.validity = {};
   segment.sizes = {};
   segment.body_bytes = segment.valid_body_bytes = segment.written = 0;
-  return rebuild(queue, named, index, segment);
+  Status rebuilt = rebuild(queue, named, index, segment);
+  if (!rebuilt.is_ok() && missing) remove_file(path, "it was missing before");
+  return rebuilt;
 }
 
 Status SegmentRecovery::rebuild(QueueFiles& queue, const CheckpointSegment& named, File& index,
                                 Segment& segment) {
   auto data = context_.files.open(queue.data_path(named.name()), OpenMode::kRead);
   if (!data.is_ok()) return data.status();
-  auto rebuilt = rebuild_index(**data, index, queue.id, named.first, records_end(named));
+  auto rebuilt = rebuild_index(**data, &index, queue.id, named.first, records_end(named));
   if (!rebuilt.is_ok()) return rebuilt.status();
+  if (!rebuilt->decide(named.valid) && !settles_in_state_) {
+    return Status(
+        Code::kCorruption,
+        index.path() + ": is damaged or missing: of " + std::to_string(rebuilt->uncertain.size()) +
+            " messages of queue '" + queue.name_in_directory() +
+            "' it does not tell which of them "
+            "are among the " +
+            std::to_string(rebuilt->valid() - named.valid) +
+            " that were settled before the last checkpoint, and nothing else does: these would "
+            "come back");
+  }
   for (const IndexEntry& entry : rebuilt->entries) {
     segment.append_recovered(named.first.next(entry.sequence_offset), entry);
   }
@@ -225,7 +253,8 @@ Status SegmentRecovery::rebuild(QueueFiles& queue, const CheckpointSegment& name
     return synced;
   }
   context_.log.log(found == named.messages ? LogLevel::kWarn : LogLevel::kError, "index_rebuilt",
-                   {{"queue", queue.id},
+                   {{"queue", queue.name_in_directory()},
+                    {"queue_id", queue.id},
                     {"path", index.path()},
                     {"messages", found},
                     {"expected", named.messages},

@@ -21,12 +21,14 @@ namespace segue::storage {
 /// logged. May be interrupted and run again.
 class SegmentRecovery {
  public:
-  /// Recovered queues are added to `store`.
-  SegmentRecovery(SegmentContext& context, SegmentStore& store)
-      : context_(context), store_(store) {}
+  /// Recovered queues are added to `store`. `settles_in_state`: messages of which only the index
+  /// knew that they were settled may come back.
+  SegmentRecovery(SegmentContext& context, SegmentStore& store, bool settles_in_state = false)
+      : context_(context), store_(store), settles_in_state_(settles_in_state) {}
 
-  /// All shards that have a checkpoint. CORRUPTION for a damaged checkpoint, with file and offset;
-  /// IO_ERROR.
+  /// All shards that have a checkpoint. CORRUPTION, with file and offset, for a damaged checkpoint,
+  /// and for an index that is damaged so much that nothing tells any more which messages were
+  /// settled before the checkpoint; IO_ERROR.
   Result<std::vector<RecoveredShard>> run();
   /// Removes what no checkpoint names. Once the log has been read and goes on where the checkpoints
   /// end: a start that is refused leaves everything as it was. What was stored since run(), and so
@@ -51,6 +53,7 @@ class SegmentRecovery {
 
   SegmentContext& context_;
   SegmentStore& store_;
+  const bool settles_in_state_;
   struct UnnamedFile {
     QueueId queue;
     std::string path;

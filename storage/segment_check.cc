@@ -78,7 +78,8 @@ Status SegmentCheck::open() {
   if (!index.is_ok()) {
     CheckFinding finding = in_index(0,
                                     "is missing: the next start makes it again from the .data "
-                                    "file, with all messages unsettled");
+                                    "file, unless settled messages would come back by that: "
+                                    "then it is refused");
     if (files_.exists(index_path_)) finding.what = index.status().message();
     finding.messages = named_.messages;
     report_.add(std::move(finding));

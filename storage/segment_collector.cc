@@ -283,6 +283,9 @@ void SegmentCollector::end_copy() {
   if (!copier.status().is_ok()) {
     ++stats_.failed_copies;
     store_.end_collecting(plan);
+    for (const SegmentName segment : copier.indexes_made_anew()) {
+      store_.index_made_anew(plan.queue, segment);
+    }
     next_look_ = now_ + kTryAgain;
     // A queue that was deleted meanwhile takes its files with it.
     if (copier.status().code() != Code::kNotFound) {

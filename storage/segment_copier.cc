@@ -89,8 +89,11 @@ Status SegmentCopier::copy_some() {
   if (!opened.is_ok()) return opened.status();
   // One more than can be copied, if there is one: where it begins the record before it ends.
   const std::uint32_t count = std::min(kEntriesAtOnce + 1, source.messages - ordinal_);
-  auto entries = reader_.entries(
-      *plan_.queue, **opened, {source.name, source.messages, source.records_end}, ordinal_, count);
+  bool made_anew = false;
+  auto entries =
+      reader_.entries(*plan_.queue, **opened, {source.name, source.messages, source.records_end},
+                      ordinal_, count, made_anew);
+  if (made_anew) made_anew_.push_back(source.name);
   if (!entries.is_ok()) return entries.status();
   return copy_records(source, **opened, *entries, std::min(count, kEntriesAtOnce));
 }
@@ -131,6 +134,8 @@ Status SegmentCopier::copy_records(const CopySource& source, OpenSegment& from,
                piece_.view().substr(static_cast<std::size_t>(at),
                                     static_cast<std::size_t>(end_of(i) - begin - at)));
   }
+  if (!damaged_.empty()) reader_.quarantine().set_aside(damaged_);
+  damaged_.clear();
   return chunk_.size() >= kPieceBytes ? write_chunk(false) : Status();
 }
 
@@ -145,10 +150,9 @@ void SegmentCopier::add_record(const CopySource& source, const IndexEntry& entry
                      MessageRecord::checksum_payload(bytes.substr(MessageRecord::kSize), queue) ==
                          record->payload_checksum;
   if (!sound) {
-    context_.log.error("message_corrupt", {{"queue", queue},
-                                           {"sequence", sequence},
-                                           {"path", plan_.queue->data_path(source.name)},
-                                           {"offset", entry.data_offset}});
+    damaged_.push_back({plan_.queue->shard, queue, plan_.queue_name, sequence,
+                        reader_.quarantine().below_root(plan_.queue->data_path(source.name)),
+                        entry.data_offset, std::string(bytes)});
   }
   IndexEntry copied;
   copied.sequence_offset = static_cast<std::uint32_t>(sequence.value - plan_.to.first.value);

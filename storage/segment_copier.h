@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common/status.h"
@@ -18,13 +19,14 @@ namespace segue::storage {
 struct CopyPlan {
   std::shared_ptr<QueueFiles> queue;
   std::vector<CopySource> sources;
-  SegmentName to;  // the first one's sequence, a generation above all
+  std::string queue_name = {};
+  SegmentName to = {};  // the first one's sequence, a generation above all
 };
 
 /// Copies the valid messages of segments into a new one, which is then whole and durable under its
 /// name; the others stay. Until the last step nothing has the name, so that a copy that is broken
-/// off counts for nothing. Records are checked on the way; a damaged one is logged and copied as it
-/// is, so that whoever reads the message finds out.
+/// off counts for nothing. Records are checked on the way; a damaged one is set aside, and copied
+/// as it is, so that whoever reads the message finds out.
 ///
 /// Background thread only.
 class SegmentCopier {
@@ -41,6 +43,8 @@ class SegmentCopier {
   /// Bytes of the copy so far.
   std::uint64_t progress_bytes() const { return chunk_offset_ + chunk_.size(); }
   const CopyPlan& plan() const { return plan_; }
+  /// An index had to be made anew: the flags in it may be behind those in the table.
+  const std::vector<SegmentName>& indexes_made_anew() const { return made_anew_; }
 
  private:
   Status begin();
@@ -71,6 +75,8 @@ class SegmentCopier {
   SegmentBuffer piece_;  // read
   SegmentBuffer chunk_;  // to be written at chunk_offset_
   std::uint64_t chunk_offset_ = 0;
+  std::vector<QuarantineRecord> damaged_;  // of the piece that was read
+  std::vector<SegmentName> made_anew_;
   Status status_;
 };
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "common/ids.h"
@@ -23,6 +24,11 @@ namespace segue::storage {
 struct QueueFiles {
   QueueFiles(QueueId queue, ShardId its_shard, std::string path)
       : id(queue), shard(its_shard), directory(std::move(path)) {}
+
+  /// Its name, for messages to people, as far as the directory has it.
+  std::string name_in_directory() const {
+    return queue_name_of_directory(std::string_view(directory).substr(directory.rfind('/') + 1));
+  }
 
   const QueueId id;
   const ShardId shard;

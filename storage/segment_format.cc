@@ -206,4 +206,31 @@ std::optional<QueueId> queue_of_directory_name(std::string_view name) {
   return QueueId{*number};
 }
 
+namespace {
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+std::string queue_name_of_directory(std::string_view directory) {
+  const std::string_view encoded = directory.substr(0, directory.rfind('-'));
+  std::string name;
+  for (std::size_t i = 0; i < encoded.size(); ++i) {
+    const bool escaped = encoded[i] == '%' && i + 2 < encoded.size() &&
+                         hex_digit(encoded[i + 1]) >= 0 && hex_digit(encoded[i + 2]) >= 0;
+    if (escaped) {
+      name += static_cast<char>(hex_digit(encoded[i + 1]) * 16 + hex_digit(encoded[i + 2]));
+      i += 2;
+    } else {
+      name += encoded[i];
+    }
+  }
+  // Made before the node knew the queue's name.
+  return name.empty() ? "id " + std::string(directory.substr(directory.rfind('-') + 1)) : name;
+}
+
 }  // namespace segue::storage

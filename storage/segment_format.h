@@ -144,5 +144,8 @@ std::optional<SegmentName> segment_of_file_name(std::string_view name, std::stri
 std::string queue_directory_name(std::string_view queue_name, QueueId id);
 /// The id in such a name; nothing for any other name.
 std::optional<QueueId> queue_of_directory_name(std::string_view name);
+/// The queue's name in the name of its directory: as a person wrote it, but for the end of a long
+/// one; "id 7" if there is none.
+std::string queue_name_of_directory(std::string_view directory);
 
 }  // namespace segue::storage

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "common/bytes.h"
@@ -130,10 +131,12 @@ namespace {
 /// What is left of an index, whatever its state.
 class OldIndex {
  public:
-  static Result<OldIndex> read(File& index, Sequence segment) {
-    auto size = index.size();
+  /// `index`: null if there is none.
+  static Result<OldIndex> read(File* index, Sequence segment) {
+    if (index == nullptr) return OldIndex(segment, {});
+    auto size = index->size();
     if (!size.is_ok()) return size.status();
-    auto bytes = read_bytes(index, 0, static_cast<std::size_t>(*size));
+    auto bytes = read_bytes(*index, 0, static_cast<std::size_t>(*size));
     if (!bytes.is_ok()) return bytes.status();
     OldIndex old(segment, std::move(*bytes));
     for (std::uint32_t i = 0; old.slot(i) != nullptr; ++i) {
@@ -146,19 +149,18 @@ class OldIndex {
 
   const std::map<std::uint32_t, IndexEntry>& good() const { return good_; }
 
-  /// The flags of a message that was found in the data.
-  std::uint32_t flags_of(const IndexEntry& entry, std::uint32_t ordinal) const {
+  /// The flags of a message that was found in the data; nothing if they cannot be told any more.
+  std::optional<std::uint32_t> flags_of(const IndexEntry& entry, std::uint32_t ordinal) const {
     if (const auto found = good_.find(entry.sequence_offset); found != good_.end()) {
       return found->second.flags;
     }
-    if (slot(ordinal) == nullptr) return IndexEntry::kValid;
-    // The entry was one of two. A few flipped bits leave it near to what it was; what is near to
-    // neither counts as valid, so that no message is lost. A half-written one may be taken for
-    // either: the log still has its settle.
+    if (slot(ordinal) == nullptr) return {};
+    // The entry was one of two. A few flipped bits leave it near to what it was. A half-written one
+    // may be taken for either: the log still has its settle.
     const int settled = distance(entry, 0, ordinal);
-    return settled <= kFewBits && settled < distance(entry, IndexEntry::kValid, ordinal)
-               ? 0
-               : IndexEntry::kValid;
+    const int valid = distance(entry, IndexEntry::kValid, ordinal);
+    if (std::min(settled, valid) > kFewBits || settled == valid) return {};
+    return settled < valid ? 0 : IndexEntry::kValid;
   }
 
  private:
@@ -246,7 +248,7 @@ Result<std::map<std::uint32_t, IndexEntry>> find_records(File& data, QueueId que
 
 }  // namespace
 
-Result<RebuiltIndex> rebuild_index(File& data, File& index, QueueId queue, Sequence segment,
+Result<RebuiltIndex> rebuild_index(File& data, File* index, QueueId queue, Sequence segment,
                                    std::uint64_t records_end) {
   auto old = OldIndex::read(index, segment);
   if (!old.is_ok()) return old.status();
@@ -256,10 +258,26 @@ Result<RebuiltIndex> rebuild_index(File& data, File& index, QueueId queue, Seque
   if (rebuilt.damaged_records > 0) add_damaged(*found, *old, records_end);
   rebuilt.entries.reserve(found->size());
   for (auto& [sequence, entry] : *found) {
-    entry.flags = old->flags_of(entry, static_cast<std::uint32_t>(rebuilt.entries.size()));
+    const auto ordinal = static_cast<std::uint32_t>(rebuilt.entries.size());
+    const auto flags = old->flags_of(entry, ordinal);
+    if (!flags) rebuilt.uncertain.push_back(ordinal);
+    entry.flags = flags.value_or(IndexEntry::kValid);
     rebuilt.entries.push_back(entry);
   }
   return rebuilt;
+}
+
+std::uint32_t RebuiltIndex::valid() const {
+  return static_cast<std::uint32_t>(std::count_if(
+      entries.begin(), entries.end(), [](const IndexEntry& entry) { return entry.valid(); }));
+}
+
+bool RebuiltIndex::decide(std::uint32_t valid_at_checkpoint) {
+  const std::uint32_t most = valid();
+  if (uncertain.empty() || most <= valid_at_checkpoint) return true;
+  if (most - uncertain.size() < valid_at_checkpoint) return false;
+  for (const std::uint32_t ordinal : uncertain) entries[ordinal].flags = 0;
+  return true;
 }
 
 Status write_index(File& index, QueueId queue, Sequence segment,

@@ -35,13 +35,23 @@ Status write_index_flags(File& index, Sequence segment, const IndexFlags& flags)
 struct RebuiltIndex {
   std::vector<IndexEntry> entries;
   std::uint32_t damaged_records = 0;  // places in the data that are no records
+  /// Ordinals of entries of which the old index does not tell whether they were settled: they count
+  /// as valid.
+  std::vector<std::uint32_t> uncertain;
+
+  std::uint32_t valid() const;
+  /// At a checkpoint so many messages were not settled, and none has become valid since. Marks the
+  /// uncertain ones as that decides; false if some uncertain ones must have been settled, and
+  /// nothing tells which.
+  bool decide(std::uint32_t valid_at_checkpoint);
 };
 
 /// Finds the records of a data file again, up to `records_end`, and takes from the old index what
 /// it can: flags, and the entries of records that are damaged themselves. Entries that fail their
 /// checksum are compared with what they can have been, so that no single damaged bit brings a
-/// settled message back. Does not write.
-Result<RebuiltIndex> rebuild_index(File& data, File& index, QueueId queue, Sequence segment,
+/// settled message back. Does not write. `index` is
+/// null if there is none.
+Result<RebuiltIndex> rebuild_index(File& data, File* index, QueueId queue, Sequence segment,
                                    std::uint64_t records_end);
 
 /// Writes the header and the entries; what stands behind them stays.

@@ -20,51 +20,63 @@ constexpr std::uint64_t kGapBytes = 64u << 10;
 
 }  // namespace
 
-Result<ReadMessages> SegmentReader::read(QueueFiles& queue, const SegmentLoad& load) {
+Result<ReadMessages> SegmentReader::read(QueueFiles& queue, const std::string& name,
+                                         const SegmentLoad& load) {
   auto opened = files_.open(queue, load.segment);
   if (!opened.is_ok()) return opened.status();
   OpenSegment& files = **opened;
-  auto wanted = look_up(queue, files, load);
-  if (!wanted.is_ok()) return wanted.status();
   ReadMessages read;
+  auto wanted = look_up(queue, files, load, read.index_made_anew);
+  if (!wanted.is_ok()) return wanted.status();
+  std::vector<QuarantineRecord> damaged;
   for (std::size_t first = 0; first < wanted->size();) {
     std::size_t end = first + 1;
     while (end < wanted->size() && (*wanted)[end].end - (*wanted)[first].offset <= kPieceBytes &&
            (*wanted)[end].offset - (*wanted)[end - 1].end <= kGapBytes) {
       ++end;
     }
-    SEGUE_RETURN_IF_ERROR(read_piece(
-        queue, *files.data, std::span<const Wanted>(*wanted).subspan(first, end - first), read));
+    SEGUE_RETURN_IF_ERROR(read_piece(queue, *files.data,
+                                     std::span<const Wanted>(*wanted).subspan(first, end - first),
+                                     read, damaged));
     first = end;
+  }
+  if (!damaged.empty()) {
+    for (QuarantineRecord& record : damaged) record.queue_name = name;
+    read.not_set_aside = quarantine_.set_aside(damaged);
   }
   return read;
 }
 
 Result<std::vector<IndexEntry>> SegmentReader::entries(QueueFiles& queue, OpenSegment& files,
                                                        const Extent& extent, std::uint32_t first,
-                                                       std::uint32_t count) {
+                                                       std::uint32_t count, bool& made_anew) {
   auto read = read_index(*files.index, extent.segment.first, first, count);
   if (read.is_ok() || read.status().code() != Code::kCorruption) return read;
-  context_.log.warn("index_damaged", {{"queue", queue.id}, {"reason", read.status()}});
-  auto rebuilt =
-      rebuild_index(*files.data, *files.index, queue.id, extent.segment.first, extent.records_end);
+  context_.log.warn(
+      "index_damaged",
+      {{"queue", queue.name_in_directory()}, {"queue_id", queue.id}, {"reason", read.status()}});
+  auto rebuilt = rebuild_index(*files.data, files.index.get(), queue.id, extent.segment.first,
+                               extent.records_end);
   if (!rebuilt.is_ok()) return rebuilt.status();
   if (rebuilt->entries.size() != extent.messages) return read;
   SEGUE_RETURN_IF_ERROR(
       write_index(*files.index, queue.id, extent.segment.first, rebuilt->entries));
   files.index_unsynced = true;
+  made_anew = true;
   const auto begin = rebuilt->entries.begin() + first;
   return std::vector<IndexEntry>(begin, begin + count);
 }
 
 Result<std::vector<SegmentReader::Wanted>> SegmentReader::look_up(QueueFiles& queue,
                                                                   OpenSegment& files,
-                                                                  const SegmentLoad& load) {
+                                                                  const SegmentLoad& load,
+                                                                  bool& made_anew) {
   const std::uint32_t first = load.ranges.front().first;
   const std::uint32_t last = load.ranges.back().second;
   // One more than wanted, if there is one: where it begins the record before it ends.
   const std::uint32_t count = std::min(last + 1, load.messages) - first;
-  auto index = entries(queue, files, {load.segment, load.messages, load.records_end}, first, count);
+  auto index = entries(queue, files, {load.segment, load.messages, load.records_end}, first, count,
+                       made_anew);
   if (!index.is_ok()) return index.status();
   std::vector<Wanted> wanted;
   for (const auto& [begin, end] : load.ranges) {
@@ -102,7 +114,7 @@ std::optional<SegmentReader::Found> SegmentReader::check(QueueId queue, const Wa
 }
 
 Status SegmentReader::read_piece(QueueFiles& queue, File& data, std::span<const Wanted> wanted,
-                                 ReadMessages& to) {
+                                 ReadMessages& to, std::vector<QuarantineRecord>& damaged) {
   const std::uint64_t begin = wanted.front().offset / SegmentFiles::kBlock * SegmentFiles::kBlock;
   piece_.clear();
   piece_.resize(static_cast<std::size_t>(wanted.back().end - begin));
@@ -114,20 +126,22 @@ Status SegmentReader::read_piece(QueueFiles& queue, File& data, std::span<const 
   found.reserve(wanted.size());
   for (const Wanted& message : wanted) {
     const auto at = static_cast<std::size_t>(message.offset - begin);
-    const auto record =
-        at < bytes.size()
-            ? check(queue.id, message,
-                    bytes.substr(at, static_cast<std::size_t>(message.end - message.offset)))
-            : std::nullopt;
+    const std::string_view place =
+        at < bytes.size() ? bytes.substr(at, static_cast<std::size_t>(message.end - message.offset))
+                          : std::string_view();
+    const auto record = check(queue.id, message, place);
     if (record) {
       found.push_back(*record);
       continue;
     }
     to.corrupt.push_back(message.sequence);
-    context_.log.error("message_corrupt", {{"queue", queue.id},
-                                           {"sequence", message.sequence},
-                                           {"path", data.path()},
-                                           {"offset", message.offset}});
+    damaged.push_back({queue.shard,
+                       queue.id,
+                       {},
+                       message.sequence,
+                       quarantine_.below_root(data.path()),
+                       message.offset,
+                       std::string(place)});
   }
   if (!found.empty()) add_batch(found, to);
   piece_.shrink(kKeepBytes);

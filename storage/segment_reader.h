@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/message_batch.h"
 #include "common/status.h"
+#include "storage/quarantine.h"
 #include "storage/segment_body_pool.h"
 #include "storage/segment_buffer.h"
 #include "storage/segment_context.h"
@@ -20,16 +22,20 @@ namespace segue::storage {
 struct ReadMessages {
   std::vector<MessageRun> runs;
   std::vector<Sequence> corrupt;
+  std::vector<Sequence> not_set_aside;  // of `corrupt`
+  bool index_made_anew = false;         // its flags may be behind those in the table
 };
 
 /// Reads messages back. Background thread only.
 class SegmentReader {
  public:
-  SegmentReader(SegmentContext& context, SegmentFiles& files) : context_(context), files_(files) {}
+  SegmentReader(SegmentContext& context, SegmentFiles& files, Quarantine& quarantine)
+      : context_(context), files_(files), quarantine_(quarantine) {}
 
   /// Reads what `load` names, about 1 MiB at a time, one MessageBatch each. A record that fails a
-  /// check is left out, reported and logged. NOT_FOUND if the segment has been removed.
-  Result<ReadMessages> read(QueueFiles& queue, const SegmentLoad& load);
+  /// check is left out, set aside under the queue's `name`, and reported. NOT_FOUND if the segment
+  /// has been removed.
+  Result<ReadMessages> read(QueueFiles& queue, const std::string& name, const SegmentLoad& load);
 
   /// What the files of a segment hold.
   struct Extent {
@@ -38,10 +44,11 @@ class SegmentReader {
     std::uint64_t records_end = 0;
   };
   /// Entries [first, first + count) of the segment's index, which is made anew from the data if it
-  /// is damaged.
+  /// is damaged; `made_anew` is set then.
   Result<std::vector<IndexEntry>> entries(QueueFiles& queue, OpenSegment& files,
                                           const Extent& extent, std::uint32_t first,
-                                          std::uint32_t count);
+                                          std::uint32_t count, bool& made_anew);
+  Quarantine& quarantine() { return quarantine_; }
 
  private:
   struct Wanted {
@@ -57,15 +64,16 @@ class SegmentReader {
   };
 
   Result<std::vector<Wanted>> look_up(QueueFiles& queue, OpenSegment& files,
-                                      const SegmentLoad& load);
+                                      const SegmentLoad& load, bool& made_anew);
   /// Reads [first, end) of `wanted`, which lie near each other.
-  Status read_piece(QueueFiles& queue, File& data, std::span<const Wanted> wanted,
-                    ReadMessages& to);
+  Status read_piece(QueueFiles& queue, File& data, std::span<const Wanted> wanted, ReadMessages& to,
+                    std::vector<QuarantineRecord>& damaged);
   std::optional<Found> check(QueueId queue, const Wanted& wanted, std::string_view bytes) const;
   void add_batch(const std::vector<Found>& found, ReadMessages& to);
 
   SegmentContext& context_;
   SegmentFiles& files_;
+  Quarantine& quarantine_;
   SegmentBuffer piece_;
   SegmentBodyPool bodies_;
 };

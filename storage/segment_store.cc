@@ -1,6 +1,7 @@
 #include "storage/segment_store.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "common/check.h"
 
@@ -21,6 +22,7 @@ struct SegmentStore::StoreCall {
 struct SegmentStore::LoadCall {
   QueueId queue;
   std::shared_ptr<QueueFiles> files;
+  std::string name;
   Sequence from;
   Sequence through;
   std::size_t max_bytes = 0;
@@ -45,6 +47,11 @@ SegmentStore::SegmentStore(SegmentContext& context, BackgroundExecutor& executor
       worker_(context) {}
 
 SegmentStore::~SegmentStore() = default;
+
+std::string SegmentStore::name_of(const QueueFiles& queue) const {
+  std::string name = queue_name_ ? queue_name_(queue.id) : std::string();
+  return name.empty() ? queue.name_in_directory() : name;
+}
 
 SegmentStore::Queue& SegmentStore::queue_for(ShardId shard, QueueId id) {
   std::unique_ptr<Queue>& queue = queues_[id];
@@ -151,8 +158,9 @@ void SegmentStore::begin_load(std::shared_ptr<LoadCall> call) {
     return executor_.post_done([this, call] { answer(call, {}); });
   }
   call->plan = std::move(*plan);
+  if (call->name.empty()) call->name = name_of(*call->files);
   executor_.post_urgent({[this, call] {
-                           call->read = worker_.reader.read(*call->files, call->plan);
+                           call->read = worker_.reader.read(*call->files, call->name, call->plan);
                            return true;
                          },
                          [this, call] { end_load(call); }});
@@ -162,6 +170,7 @@ void SegmentStore::end_load(const std::shared_ptr<LoadCall>& call) {
   const Queue* const queue = find(call->files);
   LoadedMessages loaded;
   if (queue != nullptr && call->read->is_ok()) {
+    if ((*call->read)->index_made_anew) index_made_anew(call->files, call->plan.segment);
     for (const MessageRun& run : (*call->read)->runs) {
       queue->table.for_valid(run.first, run.count, [&](Sequence first, std::uint32_t count) {
         loaded.runs.push_back(
@@ -172,6 +181,7 @@ void SegmentStore::end_load(const std::shared_ptr<LoadCall>& call) {
       queue->table.for_valid(
           sequence, 1, [&](Sequence first, std::uint32_t) { loaded.corrupt.push_back(first); });
     }
+    loaded.not_set_aside = std::move((*call->read)->not_set_aside);
   } else if (queue != nullptr && queue->table.has(call->plan.segment)) {
     return call->done(call->read->status());
   } else if (queue != nullptr) {
@@ -195,6 +205,13 @@ void SegmentStore::answer(const std::shared_ptr<LoadCall>& call, LoadedMessages 
   const auto next = now == nullptr ? std::nullopt : now->next_valid(call->from);
   if (next && *next <= call->through) loaded.scanned_through = Sequence{next->value - 1};
   call->done(std::move(loaded));
+}
+
+void SegmentStore::index_made_anew(const std::shared_ptr<QueueFiles>& files, SegmentName segment) {
+  Queue* const queue = find(files);
+  if (queue != nullptr) {
+    queue->table.mark_changed(segment, 0, std::numeric_limits<std::uint32_t>::max());
+  }
 }
 
 // ---- settle and drop
@@ -285,7 +302,7 @@ std::optional<SegmentStore::Position> SegmentStore::next_queue(Position after) c
 
 CopyPlan SegmentStore::begin_collecting(QueueId id, std::size_t first, std::size_t count) {
   Queue& queue = *queues_.at(id);
-  CopyPlan plan{queue.files, queue.table.begin_collecting(first, count), {}};
+  CopyPlan plan{queue.files, queue.table.begin_collecting(first, count), name_of(*queue.files), {}};
   plan.to.first = plan.sources.front().name.first;
   for (const CopySource& source : plan.sources) {
     plan.to.generation = std::max(plan.to.generation, source.name.generation + 1);

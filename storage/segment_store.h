@@ -23,10 +23,11 @@ namespace segue::storage {
 /// What the background thread works with. Made and destroyed by SegmentStore, touched in jobs only.
 struct SegmentWorker {
   explicit SegmentWorker(SegmentContext& context)
-      : files(context), writer(files), reader(context, files) {}
+      : files(context), writer(files), quarantine(context), reader(context, files, quarantine) {}
 
   SegmentFiles files;
   SegmentWriter writer;
+  Quarantine quarantine;
   SegmentReader reader;
 };
 
@@ -60,6 +61,10 @@ class SegmentStore {
   /// The checkpoint failed: what it was to write is still to be written.
   void put_back(const ShardSnapshot& snapshot);
 
+  /// The index had to be made anew from the data: the next checkpoint writes all of its flags,
+  /// since what is in it now may be older than the log reaches back.
+  void index_made_anew(const std::shared_ptr<QueueFiles>& queue, SegmentName segment);
+
   /// A queue as recovery found it.
   void add_recovered(std::shared_ptr<QueueFiles> files, SegmentTable table);
 
@@ -90,6 +95,7 @@ class SegmentStore {
   void drop_consumed(const std::shared_ptr<QueueFiles>& queue);
 
   SegmentWorker& worker() { return worker_; }
+  const SegmentWorker& worker() const { return worker_; }
   std::size_t memory_bytes() const;
 
  private:
@@ -103,6 +109,8 @@ class SegmentStore {
   struct StoreCall;
   struct LoadCall;
 
+  /// For people.
+  std::string name_of(const QueueFiles& queue) const;
   Queue& queue_for(ShardId shard, QueueId id);
   Queue* find(const std::shared_ptr<QueueFiles>& files);
   void end_store(StoreCall& call);

@@ -73,6 +73,7 @@ DiskOptions SegmentedQueue::Impl::disk_options() {
   disk.cluster = "embedded";
   disk.node_id = "queue";
   disk.shard_count = 1;
+  disk.settles_in_state = true;
   disk.wal_file_bytes = parts_.wal_file_bytes;
   disk.wal_reserve_bytes = parts_.wal_reserve_bytes;
   disk.segment_bytes = options_.segment_bytes;

@@ -101,6 +101,17 @@ TEST(ClusterCpu, CountsOnlyProcessesOfThisMachineAndByTheirOwnWord) {
   EXPECT_EQ(cluster_cpu_seconds(processes).count("n1"), 1u);
 }
 
+TEST(ClusterText, TellsOfDamagedMessagesThatWereSetAside) {
+  client::ClusterDescription cluster;
+  cluster.nodes.push_back({"n1", "tcp://b:1"});
+  EXPECT_EQ(cluster_text(cluster, false).find("set aside"), std::string::npos);
+  cluster.nodes[0].quarantined = 3;
+  EXPECT_NE(cluster_text(cluster, false)
+                .find("\nn1 has set aside 3 damaged messages in the file `quarantine`"),
+            std::string::npos);
+  EXPECT_NE(cluster_json(cluster).find("\"quarantined\":3"), std::string::npos);
+}
+
 TEST(MemberHealth, TellsOfOneProcessWhateverTheOthersAre) {
   client::ClusterDescription cluster;
   cluster.routers.push_back({"r1", "tcp://a:1"});

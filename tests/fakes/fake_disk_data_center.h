@@ -37,6 +37,8 @@ class FakeDiskDataCenter final : public DiskDataCenter {
   Status load_result;
   /// Messages whose records load() reports as corrupt.
   std::set<std::pair<QueueId, Sequence>> corrupt;
+  /// Those of them that load() cannot set aside.
+  std::set<std::pair<QueueId, Sequence>> not_set_aside;
   std::uint64_t free_bytes = 1ull << 40;
 
   /// Commits the oldest records that were flushed and are not committed.
@@ -361,6 +363,7 @@ class FakeDiskDataCenter final : public DiskDataCenter {
       bytes += std::max<std::size_t>(1, place.batch->body_size(place.message));
       if (corrupt.contains({id, sequence})) {
         loaded.corrupt.push_back(sequence);
+        if (not_set_aside.contains({id, sequence})) loaded.not_set_aside.push_back(sequence);
       } else if (extends(loaded.runs, sequence, place)) {
         ++loaded.runs.back().count;
       } else {

@@ -100,7 +100,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   const auto count = static_cast<std::uint32_t>(index.size() / IndexEntry::kSize + 1);
   (void)scan_index(**index_file, kQueue, kFirst, count, data.size(), [](const IndexEntry&) {});
   (void)read_index(**index_file, kFirst, 0, count);
-  auto rebuilt = rebuild_index(**data_file, **index_file, kQueue, kFirst, data.size());
+  auto rebuilt = rebuild_index(**data_file, index_file->get(), kQueue, kFirst, data.size());
   if (!rebuilt.is_ok()) return 0;
   // What was rebuilt is an index that can be read.
   SEGUE_CHECK(write_index(**index_file, kQueue, kFirst, rebuilt->entries).is_ok());

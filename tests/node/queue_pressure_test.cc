@@ -200,7 +200,49 @@ TEST_F(Pressure, CorruptMessagesAreLeftOutAndTheOthersCome) {
   EXPECT_EQ(numbers.size(), 15'999u);
   EXPECT_TRUE(std::find(numbers.begin(), numbers.end(), bad.value) == numbers.end());
   EXPECT_EQ(status(1).ready(), 0u);
-  EXPECT_TRUE(logger.contains("messages_lost"));
+  EXPECT_TRUE(logger.contains("event=messages_lost queue=q1 queue_id=1 messages=1"));
+  // It is set aside: it keeps no file, and does not come back.
+  unsubscribe(1, true);
+  settle_down();
+  EXPECT_TRUE(disk.stored_sequences(QueueId{1}).empty());
+  open();
+  EXPECT_EQ(status(1).ready(), 0u);
+}
+
+TEST_F(Pressure, ACorruptMessageThatCouldNotBeSetAsideStaysOnTheDisk) {
+  fill(16'000);
+  const auto stored = disk.stored_sequences(QueueId{1});
+  const Sequence bad = stored[stored.size() / 2];
+  disk.corrupt.insert({QueueId{1}, bad});
+  disk.not_set_aside = disk.corrupt;
+  EXPECT_EQ(drain().size(), 15'999u);
+  EXPECT_EQ(status(1).ready(), 0u);
+  unsubscribe(1, true);
+  settle_down();
+  EXPECT_EQ(disk.stored_sequences(QueueId{1}), std::vector<Sequence>{bad});
+  open();
+  EXPECT_EQ(status(1).ready(), 1u);
+}
+
+TEST_F(Pressure, ACorruptMessageThatCameBackIsSettledToo) {
+  fill(8'000);
+  subscribe(1, 1);
+  for (int i = 0; i < 300; ++i) {
+    turn();
+    clock.advance(std::chrono::milliseconds(6));
+  }
+  EXPECT_EQ(take(1).size(), 8'000u);
+  fill(8'000, 8'001);  // pushes the unacked out of memory
+  const auto stored = disk.stored_sequences(QueueId{1});
+  ASSERT_FALSE(stored.empty());
+  disk.corrupt.insert({QueueId{1}, stored.front()});
+  unsubscribe(1, true);
+  turn();
+  EXPECT_EQ(drain().size(), 15'999u);
+  EXPECT_EQ(status(1).ready(), 0u);
+  unsubscribe(1, true);
+  settle_down();
+  EXPECT_TRUE(disk.stored_sequences(QueueId{1}).empty());
 }
 
 TEST_F(Pressure, PurgingALongQueueLoadsNothing) {

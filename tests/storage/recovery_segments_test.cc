@@ -154,14 +154,56 @@ TEST(SegmentRecovery, TellsWhatAShortenedSegmentHasLost) {
   }
 }
 
-TEST(SegmentRecovery, RebuildsALostIndex) {
+TEST(SegmentRecovery, RebuildsALostIndexOfMessagesThatWereAllUnsettled) {
+  FaultyFileSystem files;
+  {
+    SegmentLife life(files);
+    ASSERT_TRUE(life.put(kQueue, {run_of(1, 10)}).is_ok());
+    ASSERT_TRUE(life.checkpoint().is_ok());
+  }
+  const std::string before = files.content(file(1, ".index"));
+  ASSERT_TRUE(files.remove(file(1, ".index")).is_ok());
+  SegmentLife life(files);
+  ASSERT_TRUE(life.recovery().is_ok());
+  EXPECT_EQ(life.all(kQueue), expected(1, 10));
+  EXPECT_EQ(files.content(file(1, ".index")), before);
+  EXPECT_TRUE(life.log().contains("WARN event=index_rebuilt queue=a/b queue_id=7"));
+}
+
+TEST(SegmentRecovery, RefusesALostIndexThatWouldBringSettledMessagesBack) {
   FaultyFileSystem files;
   files.restore(small_disk());
   ASSERT_TRUE(files.remove(file(1, ".index")).is_ok());
   SegmentLife life(files);
-  ASSERT_TRUE(life.recovery().is_ok());
-  EXPECT_EQ(life.all(kQueue), expected(1, 10));  // nothing is known of settles
-  EXPECT_TRUE(life.log().contains("event=index_rebuilt"));
+  EXPECT_EQ(life.recovery().code(), Code::kCorruption);
+  EXPECT_NE(life.recovery().message().find(file(1, ".index") + ": is damaged or missing: of 10 "),
+            std::string::npos)
+      << life.recovery().message();
+  EXPECT_FALSE(files.exists(file(1, ".index")));  // as it was
+}
+
+TEST(SegmentRecovery, TheCheckpointTellsWhatUnreadableEntriesWere) {
+  const MemoryDisk::Image image = small_disk();
+  const auto with_lost = [&](FaultyFileSystem& files, std::vector<std::uint32_t> ordinals) {
+    files.restore(image);
+    std::string index = files.content(file(1, ".index"));
+    for (const std::uint32_t ordinal : ordinals) {
+      index.replace(IndexEntry::place(ordinal), IndexEntry::kSize, IndexEntry::kSize, '\0');
+    }
+    files.set_content(file(1, ".index"), index);
+  };
+  // 3 and 4 are settled. All of the settled ones, or all of the others: it is clear what they were.
+  for (const auto& lost : {std::vector<std::uint32_t>{2, 3}, {2}, {0}, {0, 1, 9}}) {
+    FaultyFileSystem files;
+    with_lost(files, lost);
+    SegmentLife life(files);
+    ASSERT_TRUE(life.recovery().is_ok()) << life.recovery().message();
+    EXPECT_EQ(life.all(kQueue), small_content());
+  }
+  FaultyFileSystem files;
+  with_lost(files, {2, 5});
+  SegmentLife life(files);
+  EXPECT_EQ(life.recovery().code(), Code::kCorruption);
 }
 
 TEST(SegmentRecovery, NoFlippedBitOfAnIndexChangesAnything) {

@@ -201,7 +201,7 @@ TEST(SegmentStore, ReportsACorruptRecordAndGivesTheOthers) {
   const auto loaded = life.get(kQueue, 1);
   EXPECT_EQ(loaded->corrupt, std::vector<Sequence>{Sequence{4}});
   EXPECT_EQ(loaded->scanned_through, Sequence{1'000'000});
-  EXPECT_TRUE(life.log().contains("event=message_corrupt queue=7 sequence=4"));
+  EXPECT_TRUE(life.log().contains("event=message_corrupt queue=a/b queue_id=7 sequence=4"));
   auto all = expected(1, 10);
   all[3].second = "CORRUPT";
   EXPECT_EQ(life.all(kQueue), all);

@@ -87,6 +87,8 @@ struct NodeDescription {
   /// As a router's.
   std::uint32_t pid = 0;
   std::string machine{};
+  /// Messages in its quarantine file: damaged on its disk, and set aside.
+  std::uint64_t quarantined = 0;
 };
 
 struct ShardDescription {

@@ -1,0 +1,158 @@
+// A node whose disk has damaged something: what is damaged is set aside, everything else is there.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "tests/fakes/test_cluster.h"
+
+namespace segue::client {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::chrono::milliseconds kLong{60'000};
+constexpr int kMessages = 3'000;
+
+std::string body(int number) {
+  std::string text = "message " + std::to_string(number) + " ";
+  text.resize(1000, 'x');
+  return text;
+}
+
+/// A node that holds some messages, most of them in segments, and is stopped.
+class DamagedData : public ::testing::Test {
+ protected:
+  DamagedData() : cluster_(options()) {}
+
+  static TestCluster::Options options() {
+    TestCluster::Options options{.routers = 1, .nodes = 1, .shards = 2};
+    options.yaml =
+        "storage:\n"
+        "  data_dir: ${DATA}\n"
+        "  wal_file_bytes: 1MiB\n"
+        "  wal_reserve_bytes: 1MiB\n"
+        "  checkpoint_wal_bytes: 2MiB\n"
+        "  segment_bytes: 1MiB\n"
+        "limits: {max_message_bytes: 64KiB, max_frame_bytes: 128KiB}\n";
+    return options;
+  }
+
+  void SetUp() override {
+    start();
+    ConnectionOptions wanted = cluster_.connection_options();
+    wanted.full_timeout = kLong;
+    connection_.emplace(Connection::open(wanted).value());
+    ASSERT_TRUE(connection_->admin().declare_queue("q"));
+    MessageHeader header;
+    header.routing_key = "q";
+    for (int i = 0; i < kMessages; ++i) {
+      ASSERT_TRUE(connection_->publisher().publish(header, body(i)));
+    }
+    ASSERT_TRUE(connection_->publisher().wait_for_confirms(kLong));
+  }
+
+  void start() {
+    cluster_.start_all();
+    ASSERT_TRUE(cluster_.wait_ready()) << cluster_.logs();
+  }
+  void start_node() {
+    cluster_.start("n1");
+    ASSERT_TRUE(cluster_.wait_ready()) << cluster_.logs();
+  }
+  void stop_node() { ASSERT_EQ(cluster_.process("n1").terminate(), 0); }
+
+  std::string data(const std::string& name) const { return cluster_.data_dir("n1") + "/" + name; }
+
+  static std::string content(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  static void change_byte(const fs::path& path, std::size_t at) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(at));
+    const auto byte = static_cast<char>(file.get());
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(static_cast<char>(byte ^ 0x10));
+  }
+  /// The file below the data directory with this extension that has the text.
+  std::optional<std::pair<fs::path, std::size_t>> find(const std::string& extension,
+                                                       const std::string& text) const {
+    for (const auto& entry : fs::recursive_directory_iterator(data("shards"))) {
+      if (entry.path().extension() != extension) continue;
+      const std::size_t at = content(entry.path()).find(text);
+      if (at != std::string::npos) return std::pair(entry.path(), at);
+    }
+    return std::nullopt;
+  }
+  bool has_segments() const {
+    for (const auto& entry : fs::recursive_directory_iterator(data("shards"))) {
+      if (entry.path().extension() == ".data") return true;
+    }
+    return false;
+  }
+
+  std::uint64_t ready() {
+    const auto status = connection_->admin().queue_status("q");
+    EXPECT_TRUE(status) << status.error().to_string();
+    return status ? status->ready : 0;
+  }
+  /// Consumes and acks messages until `wanted` have come; their numbers.
+  std::set<int> consume(std::size_t wanted) {
+    std::set<int> numbers;
+    Consumer consumer = connection_->subscribe("q").value();
+    while (numbers.size() < wanted) {
+      const auto delivery = consumer.next(kLong);
+      EXPECT_TRUE(delivery) << "after " << numbers.size();
+      if (!delivery) break;
+      const int number = std::atoi(std::string(delivery->body()).c_str() + 8);
+      EXPECT_EQ(delivery->body(), body(number));
+      EXPECT_TRUE(numbers.insert(number).second) << number << " came twice";
+      if (numbers.size() < wanted) {
+        delivery->ack();
+      } else {
+        EXPECT_TRUE(delivery->ack_confirmed().get());
+      }
+    }
+    EXPECT_FALSE(consumer.next(std::chrono::milliseconds(50)));
+    consumer.close();
+    return numbers;
+  }
+  std::string node_log() { return cluster_.process("n1").stderr_text(); }
+
+  TestCluster cluster_;
+  std::optional<Connection> connection_;
+};
+
+TEST_F(DamagedData, ADamagedMessageIsSetAsideAndTheRestOfTheQueueGoesOn) {
+  stop_node();
+  const auto place = find(".data", body(1'234));
+  ASSERT_TRUE(place);
+  change_byte(place->first, place->second + 500);
+  start_node();
+  EXPECT_EQ(ready(), static_cast<std::uint64_t>(kMessages));
+  const std::set<int> numbers = consume(kMessages - 1);
+  EXPECT_FALSE(numbers.contains(1'234));
+  EXPECT_EQ(ready(), 0u);
+  EXPECT_NE(node_log().find("event=message_corrupt queue=q queue_id=1 sequence=1235"),
+            std::string::npos)
+      << node_log();
+  EXPECT_NE(node_log().find(place->first.filename()), std::string::npos);
+  std::string damaged = body(1'234);
+  damaged[500] ^= 0x10;
+  EXPECT_NE(content(data("quarantine")).find(damaged), std::string::npos);
+  // It does not come back, nor keeps it a file.
+  stop_node();
+  EXPECT_FALSE(has_segments());
+  start_node();
+  EXPECT_EQ(ready(), 0u);
+  const auto cluster = connection_->admin().cluster_status();
+  ASSERT_TRUE(cluster) << cluster.error().to_string();
+  EXPECT_EQ(cluster->nodes.at(0).quarantined, 1u);
+}
+
+}  // namespace
+}  // namespace segue::client
