@@ -12,6 +12,7 @@ WalAppender::WalAppender(WalFiles& files, std::uint64_t last_group,
     : files_(files), stopping_(stopping), next_sequence_(last_group + 1), synced_(last_group) {}
 
 Status WalAppender::start() {
+  if (files_.prepared_bytes() == 0) return Status::ok();  // add() waits for one
   SEGUE_RETURN_IF_ERROR(next_file());
   SEGUE_RETURN_IF_ERROR(write_mark());
   return sync();
@@ -114,6 +115,7 @@ Status WalAppender::next_file() {
 }
 
 Status WalAppender::sync() {
+  if (!has_file()) return Status::ok();
   const Status synced = file_.file->sync();
   // A sync that fails is not tried again, for lack of space neither: nothing is known of the
   // writes.

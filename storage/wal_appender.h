@@ -30,8 +30,8 @@ class WalAppender {
   /// Goes on after group `last_group`, which is synced. `stopping` ends waiting for space.
   WalAppender(WalFiles& files, std::uint64_t last_group, const std::atomic<bool>& stopping);
 
-  /// Takes the first file, and writes and syncs a group that says that all groups before it are
-  /// synced: from then on damage to them is not taken for a torn tail.
+  /// Takes the first file, if there is one, and writes and syncs a group that says that all groups
+  /// before it are synced: from then on damage to them is not taken for a torn tail.
   Status start();
 
   /// Puts a record into the group being gathered; writes groups that are full, and adds to
@@ -50,6 +50,8 @@ class WalAppender {
   /// A group without records; see start(). Left out when the file is full and no other is prepared.
   Status write_mark();
 
+  /// False when the disk was full at the start and nothing was written since.
+  bool has_file() const { return file_.file != nullptr; }
   std::uint64_t file_number() const { return file_.number; }
   std::uint64_t position() const { return position_; }
   /// Bytes left in the current file; from any thread.

@@ -46,7 +46,10 @@ Status WalFiles::open(const RecoveredWal& recovered) {
     direct_ = false;
     prepared = prepare_one();
   }
-  return prepared;
+  if (prepared.code() != Code::kNoSpace) return prepared;
+  // Reading and settling may make the space; until then nothing is taken.
+  set_problem(prepared);
+  return Status::ok();
 }
 
 Status WalFiles::sweep(const RecoveredWal& recovered) {

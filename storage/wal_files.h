@@ -37,7 +37,7 @@ class WalFiles {
   WalFiles(FileSystem& files, const WalOptions& options);
 
   /// Takes over the directory as recovery found it: files without records become spares. Prepares
-  /// one file. Before anything else, on one thread.
+  /// one file, unless the disk is full: then is_short(). Before anything else, on one thread.
   Status open(const RecoveredWal& recovered);
 
   /// The file's records are no longer needed. To be called in the files' order.

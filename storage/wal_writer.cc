@@ -73,13 +73,24 @@ WalWriter::WalWriter(FileSystem& files, WalOptions options, const RecoveredWal& 
 Status WalWriter::start(const RecoveredWal& recovered) {
   SEGUE_RETURN_IF_ERROR(files_.open(recovered));
   SEGUE_RETURN_IF_ERROR(appender_.start());
-  used_.push_back({appender_.file_number(), options_.file_bytes, appender_.position(), {}});
+  if (!used_.empty()) last_number_ = used_.back().number;
+  if (appender_.has_file()) {
+    begin_file(appender_.file_number());
+    used_.back().file_bytes = options_.file_bytes;
+    used_.back().used_bytes = appender_.position();
+  }
   thread_ = std::thread([this] { run(); });
   return Status::ok();
 }
 
 WalWriter::~WalWriter() {
   if (!stopped_) static_cast<void>(stop());
+}
+
+void WalWriter::begin_file(std::uint64_t number) {
+  used_.push_back({number, 0, 0, {}});
+  last_number_ = number;
+  writing_ = true;
 }
 
 Status WalWriter::append(LogRecord record) {
@@ -185,7 +196,7 @@ void WalWriter::drain_reports() {
 
 void WalWriter::take_report(Report& report) {
   for (WalFileProgress& file : report.progress) {
-    if (used_.back().number != file.number) used_.push_back({file.number, 0, 0, {}});
+    if (!writing_ || last_number_ != file.number) begin_file(file.number);
     WalFileUse& use = used_.back();
     note_written(file.used_bytes - std::max<std::uint64_t>(use.used_bytes, kWalBlock),
                  file.highest);
@@ -202,7 +213,8 @@ void WalWriter::take_report(Report& report) {
 void WalWriter::release(ShardId shard, LogIndex applied) {
   LogIndex& index = released_[shard];
   index = std::max(index, applied);
-  while (used_.size() > 1 && is_released(used_.front().highest)) {
+  const std::size_t kept = writing_ ? 1 : 0;
+  while (used_.size() > kept && is_released(used_.front().highest)) {
     files_.release(used_.front().number, used_.front().file_bytes);
     used_.pop_front();
   }
@@ -235,7 +247,7 @@ bool WalWriter::is_released(const std::map<ShardId, LogIndex>& highest) const {
 
 std::vector<ShardId> WalWriter::pinning() const {
   std::vector<ShardId> shards;
-  if (used_.size() < 2) return shards;
+  if (used_.size() < (writing_ ? 2u : 1u)) return shards;
   for (const auto& [shard, index] : used_.front().highest) {
     if (index > released(shard)) shards.push_back(shard);
   }
@@ -245,7 +257,7 @@ std::vector<ShardId> WalWriter::pinning() const {
 std::map<ShardId, LogIndex> WalWriter::durable_ends() const {
   std::map<ShardId, LogIndex> ends = released_;
   const bool all = stopped_ && !failed_.load();
-  const std::size_t synced = used_.size() - (all ? 0 : 1);
+  const std::size_t synced = used_.size() - (all || !writing_ ? 0 : 1);
   for (std::size_t i = 0; i < synced; ++i) {
     for (const auto& [shard, index] : used_[i].highest) {
       LogIndex& end = ends[shard];

@@ -69,7 +69,7 @@ class WalWriter {
   std::vector<ShardId> pinning() const;
   WalUsage usage() const;
   /// The number of the file that was written to last, as far as is known here.
-  std::uint64_t current_file() const { return used_.back().number; }
+  std::uint64_t current_file() const { return last_number_; }
   /// Of each shard, up to where its records are durable for sure: released, or in a file that was
   /// synced before the current one was begun; after a stop() that went well, all of them.
   std::map<ShardId, LogIndex> durable_ends() const;
@@ -110,6 +110,7 @@ class WalWriter {
   bool write_inline();
   void hand_over();
   void drain_reports();
+  void begin_file(std::uint64_t number);
   void take_report(Report& report);
   struct Stretch {
     std::uint64_t bytes = 0;
@@ -151,6 +152,10 @@ class WalWriter {
   std::uint64_t in_flight_ = 0;       // handovers not reported
   std::vector<Committed> committed_;  // for the next poll(); shards may repeat
   std::deque<WalFileUse> used_;       // files with records, and last the one being written
+  /// The last of used_ is being written. Not so after a start on a disk that is full, until there
+  /// is a file to write to.
+  bool writing_ = false;
+  std::uint64_t last_number_ = 0;
   // The log behind the oldest record that is not released, in stretches of about a megabyte: a file
   // is let go of as a whole, but what was released of it does not count as written any more.
   std::deque<Stretch> stretches_;

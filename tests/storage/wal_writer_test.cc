@@ -310,6 +310,39 @@ TEST_F(FullWal, StartsAgainOnAFullDiskWithThePreparedFiles) {
   EXPECT_TRUE(wal_.write(WalHarness::record(1, next_)));
 }
 
+TEST(WalWriter, StartsOnADiskWithoutRoomForOneMoreFileAndHeals) {
+  for (const bool by_releasing : {false, true}) {
+    WalHarness wal;
+    ASSERT_TRUE(wal.open());
+    for (std::uint64_t i = 1; i <= 3; ++i) ASSERT_TRUE(wal.write(WalHarness::record(1, i)));
+    wal.kill();
+    wal.files.set_capacity(wal.files.used_bytes());
+    for (int again = 0; again < 3; ++again) {
+      ASSERT_TRUE(wal.open());
+      EXPECT_EQ(wal.replayed[kOne].size(), 3u);
+      EXPECT_TRUE(wal.wal->usage().space_low);
+      EXPECT_THAT(wal.wal->usage().space_problem, HasSubstr("no space left"));
+      EXPECT_EQ(wal.wal->append(WalHarness::record(1, 4)).code(), Code::kNoSpace);
+      again == 1 ? wal.kill() : wal.wal.reset();
+    }
+    ASSERT_TRUE(wal.open());
+    EXPECT_THAT(wal.wal->pinning(), ElementsAre(kOne));
+    if (by_releasing) {
+      wal.wal->release(kOne, LogIndex(3));  // the file is written again
+    } else {
+      wal.files.set_capacity(1u << 30);
+    }
+    wal.wal->prepare_files();
+    EXPECT_FALSE(wal.wal->usage().space_low);
+    for (std::uint64_t i = 4; i <= 6; ++i) ASSERT_TRUE(wal.write(WalHarness::record(1, i)));
+    wal.kill();
+    if (by_releasing) wal.applied[kOne] = LogIndex(3);
+    ASSERT_TRUE(wal.open());
+    EXPECT_EQ(wal.replayed[kOne].size(), by_releasing ? 3u : 6u);
+    EXPECT_TRUE(wal.fatals().empty());
+  }
+}
+
 TEST(WalWriter, RecordsTakenBeforeTheDiskWasKnownToBeFullWaitForSpace) {
   WalHarness wal;
   wal.options.inline_bytes = 0;
