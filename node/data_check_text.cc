@@ -37,27 +37,6 @@ std::string amount_of_bytes(std::uint64_t bytes) {
   return text.data();
 }
 
-/// Names come from the disk: nothing in them reaches the terminal but characters that show.
-std::string printable(std::string_view text) {
-  std::string shown;
-  for (std::size_t at = 0; at < text.size();) {
-    const Utf8Character character = next_utf8(text.substr(at));
-    const bool shows = character.valid && character.code_point >= 0x20 &&
-                       (character.code_point < 0x7F || character.code_point >= 0xA0);
-    if (shows) {
-      shown += text.substr(at, character.size);
-    } else {
-      for (const char byte : text.substr(at, character.size)) {
-        std::array<char, 8> escape;
-        std::snprintf(escape.data(), escape.size(), "\\x%02X", static_cast<unsigned char>(byte));
-        shown += escape.data();
-      }
-    }
-    at += character.size;
-  }
-  return shown;
-}
-
 std::size_t width(const std::string& cell) {
   return static_cast<std::size_t>(
       std::count_if(cell.begin(), cell.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
@@ -65,12 +44,12 @@ std::size_t width(const std::string& cell) {
 
 Row row_of(const CheckFinding& finding) {
   return {finding.kind == CheckFinding::Kind::kProblem ? "PROBLEM" : "note",
-          printable(finding.file),
+          data_check_printable(finding.file),
           finding.offset ? std::to_string(*finding.offset) : "-",
-          finding.queue.empty() ? "-" : printable(finding.queue),
+          finding.queue.empty() ? "-" : data_check_printable(finding.queue),
           (finding.sequence ? std::to_string(*finding.sequence) : "-") +
               (finding.messages > 1 ? " (" + counted(finding.messages, "message") + ")" : ""),
-          printable(finding.what)};
+          data_check_printable(finding.what)};
 }
 
 std::string table(const std::vector<CheckFinding>& findings) {
@@ -116,6 +95,26 @@ void append_json(std::string& json, const CheckFinding& finding) {
 }
 
 }  // namespace
+
+std::string data_check_printable(std::string_view text) {
+  std::string shown;
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8Character character = next_utf8(text.substr(at));
+    const bool shows = character.valid && character.code_point >= 0x20 &&
+                       (character.code_point < 0x7F || character.code_point >= 0xA0);
+    if (shows) {
+      shown += text.substr(at, character.size);
+    } else {
+      for (const char byte : text.substr(at, character.size)) {
+        std::array<char, 8> escape;
+        std::snprintf(escape.data(), escape.size(), "\\x%02X", static_cast<unsigned char>(byte));
+        shown += escape.data();
+      }
+    }
+    at += character.size;
+  }
+  return shown;
+}
 
 std::string data_check_amount(const storage::CheckTotals& totals) {
   return counted(totals.files, "file") + ", " + counted(totals.messages, "message") + ", " +

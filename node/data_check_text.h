@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "storage/check_report.h"
@@ -23,5 +24,7 @@ std::string data_check_text(const DataCheckResult& result);
 std::string data_check_json(const DataCheckResult& result);
 /// "12 files, 3,000 messages, 1.5 MiB".
 std::string data_check_amount(const storage::CheckTotals& totals);
+/// What comes from the disk, for a terminal: nothing in it but characters that show.
+std::string data_check_printable(std::string_view text);
 
 }  // namespace segue::node

@@ -12,6 +12,7 @@
 #include "common/protobuf_setup.h"
 #include "common/zmq_socket.h"
 #include "node/data_check_run.h"
+#include "node/data_repair_run.h"
 #include "node/memory_trim.h"
 #include "node/node.h"
 #include "storage/posix_file_system.h"
@@ -40,7 +41,7 @@ constexpr const char* kFooter =
     "Exit codes:\n"
     "   0  stopped by a signal, the configuration is valid (--check), or the data is\n"
     "      whole (--check-data)\n"
-    "   1  --check-data has found problems\n"
+    "   1  --check-data has found problems, or --repair could not repair all\n"
     "  64  wrong arguments\n"
     "  69  cannot listen on its endpoint\n"
     "  71  the disk fails, is full, or what is on it is damaged\n"
@@ -49,7 +50,8 @@ constexpr const char* kFooter =
     "\n"
     "Example:\n"
     "  segue-node --config cluster.yaml --id n1\n"
-    "  segue-node --check-data /var/lib/segue/n1\n";
+    "  segue-node --check-data /var/lib/segue/n1\n"
+    "  segue-node --check-data /var/lib/segue/n1 --repair --dry-run\n";
 
 struct Arguments {
   std::string config;
@@ -57,6 +59,8 @@ struct Arguments {
   std::string log_level;
   bool check = false;
   std::string check_data;
+  bool repair = false;
+  bool dry_run = false;
   bool json = false;
 };
 
@@ -66,7 +70,15 @@ void complain(const std::string& text) {
 
 /// What the options do not say by themselves.
 std::optional<int> check(const Arguments& arguments) {
+  if (arguments.dry_run && !arguments.repair) {
+    complain("--dry-run goes with --repair only");
+    return kUsage;
+  }
   if (!arguments.check_data.empty()) return std::nullopt;
+  if (arguments.repair) {
+    complain("--repair goes with --check-data only");
+    return kUsage;
+  }
   if (arguments.config.empty()) {
     complain("--config is required; --help tells more");
     return kUsage;
@@ -105,6 +117,11 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
          "Only verify the data directory of a node that does not run, or of all nodes right "
          "below: prints what is damaged, and changes nothing. Needs no configuration")
       ->type_name("DIR");
+  app.add_flag("--repair", arguments.repair,
+               "With --check-data: makes a directory that the node refuses to start on one that it "
+               "starts on, and keeps what it replaces in a folder of it");
+  app.add_flag("--dry-run", arguments.dry_run,
+               "With --repair: only tells what it would do, and changes nothing");
   app.add_flag("--json", arguments.json, "With --check-data: print JSON");
   app.set_version_flag("--version", "segue-node " SEGUE_VERSION);
   try {
@@ -118,9 +135,9 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
 }
 
 constexpr std::string_view kDamageAdvice =
-    " tells everything that is damaged; restore the node's data directory from a backup, or give "
-    "up the messages on this node and "
-    "start it on an empty directory; docs/operations.md, section 'A damaged data directory'";
+    " tells everything that is damaged. Restore the node's data directory from a backup, or let "
+    "segue check --repair make of this one what the node starts on (--dry-run: tell only); "
+    "docs/operations.md, section 'A damaged data directory'";
 
 constexpr std::string_view kUnmadeAdvice =
     "the data directory cannot be made: point storage.data_dir, or the node's own data_dir, to a "
@@ -200,6 +217,9 @@ int main(int argc, char** argv) {
   segue::silence_protobuf();
   Arguments arguments;
   if (const std::optional<int> code = parse(argc, argv, arguments)) return *code;
+  if (arguments.repair) {
+    return segue::node::run_data_repair(arguments.check_data, arguments.dry_run, arguments.json);
+  }
   if (!arguments.check_data.empty()) {
     return segue::node::run_data_check(arguments.check_data, arguments.json);
   }

@@ -22,7 +22,7 @@ constexpr std::string_view kLastFile = "last file: ";
 constexpr std::string_view kShard = "shard ";
 constexpr const char* kWhatToDo =
     ". Files were removed, cut short or replaced by older copies. Nothing was removed now: restore "
-    "them. To go on without what is lost, copy the directory, then remove ";
+    "them. To go on without what is lost: segue check --repair moves away what tells of it, ";
 constexpr std::string_view kChecksum = "checksum: ";
 
 std::string checksum_of(std::string_view lines) {

@@ -54,11 +54,16 @@ void NodeCheck::check_names() {
   const std::set<std::string> known{
       "identity",       "node.lock",      "wal",      "shards",     "catalog.db",
       "catalog.db-wal", "catalog.db-shm", "log_ends", "lost+found", "quarantine"};
-  const std::set<std::string> unfinished{"identity.new", "log_ends.new", "catalog.db-journal"};
+  const std::set<std::string> unfinished{"identity.new", "log_ends.new", "catalog.db-journal",
+                                         "wal.repaired"};
   const auto names = files_.list(directory_);
   if (!names.is_ok()) return report_.problem(directory_, names.status());
   for (const std::string& name : *names) {
     if (known.contains(name)) continue;
+    if (name.starts_with("repair-")) {
+      report_.note(path_of(name), "what a repair has replaced; remove it when all is well");
+      continue;
+    }
     if (unfinished.contains(name)) {
       report_.note(path_of(name), "was being written when the process ended; it means nothing");
     } else {

@@ -15,11 +15,11 @@ bool overlap(const CheckpointSegment& segment, const FoundCopy& copy) {
 }
 
 Status damaged(const std::string& path, const std::string& what) {
-  return Status(
-      Code::kCorruption,
-      path + ": " + what +
-          "; it is a copy of segments that may be gone. Restore the file, "
-          "or remove it together with its .index if the segments that it names are there");
+  return Status(Code::kCorruption,
+                path + ": " + what +
+                    "; it is a copy of segments that may be gone. Restore the file, or let segue "
+                    "check --repair "
+                    "go on with what is found in it, or without it if the segments are there");
 }
 
 /// Reads a copy's header and footer.

@@ -240,7 +240,8 @@ Status SegmentRecovery::rebuild(QueueFiles& queue, const CheckpointSegment& name
             "are among the " +
             std::to_string(rebuilt->valid() - named.valid) +
             " that were settled before the last checkpoint, and nothing else does: these would "
-            "come back");
+            "come back. Restore the file; or segue check --repair makes it anew, and takes them as "
+            "not settled");
   }
   for (const IndexEntry& entry : rebuilt->entries) {
     segment.append_recovered(named.first.next(entry.sequence_offset), entry);

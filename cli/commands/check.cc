@@ -19,14 +19,22 @@ constexpr const char* kDescription =
     "by node. Only reads, whatever it finds; refuses while a node runs on the directory. It needs\n"
     "no cluster: the work is done by the segue-node that lies beside this program.\n"
     "\n"
+    "With --repair it makes a directory that the node refuses to start on one that it starts on,\n"
+    "with as much as can be kept, and tells in sentences what it does: damaged checkpoints, a log\n"
+    "damaged in its middle, lost indexes, damaged copies, a catalog that another node leads. What\n"
+    "is replaced is kept in the folder repair-<time> of the node's directory. With --dry-run it\n"
+    "only tells. Restore a backup rather than that, if there is one: what is damaged is lost.\n"
+    "\n"
     "A PROBLEM is damage, a loss, or a file that does not belong there. A note tells what a crash\n"
     "leaves behind: the next start deals with it, and nothing is lost.\n"
     "\n"
-    "Exit codes: 0 no problems, 1 problems, 71 the directory cannot be read, 73 a node runs on it\n"
+    "Exit codes: 0 no problems, or all repaired; 1 problems, or some left; 71 the directory cannot "
+    "be read, 73 a node runs on it\n"
     "or it is no data directory.\n"
     "\n"
     "Examples:\n"
     "  segue check segue-data\n"
+    "  segue check /var/lib/segue/n1 --repair --dry-run\n"
     "  segue check /var/lib/segue/n1 --json | jq '.findings[] | select(.kind == \"problem\")'\n";
 
 constexpr int kNotStarted = 127;  // of a program that cannot be run
@@ -37,7 +45,14 @@ class CheckCommand final : public Command {
  public:
   void declare(OptionTable& options) override {
     options.positional(directory_, {"DATA_DIR", "the data directory", true});
+    options.flag(repair_, {"repair", 0, "", "repair what keeps the node from starting"});
+    options.flag(dry_run_, {"dry-run", 0, "", "with --repair: only tell what it would do"});
     options.flag(json_, {"json", 0, "", "print JSON"});
+  }
+
+  Status check(const OptionTable& /*options*/) override {
+    if (!dry_run_ || repair_) return Status::ok();
+    return Status(Code::kInvalidConfig, "--dry-run goes with --repair only");
   }
 
   int run(Console& console) override {
@@ -45,6 +60,8 @@ class CheckCommand final : public Command {
     options.program = own_directory() + "/segue-node";
     // A name that begins with '-' is no option.
     options.arguments = {"--check-data=" + directory_};
+    if (repair_) options.arguments.push_back("--repair");
+    if (dry_run_) options.arguments.push_back("--dry-run");
     if (json_) options.arguments.push_back("--json");
     auto process = ChildProcess::start(options);
     if (!process) {
@@ -65,6 +82,8 @@ class CheckCommand final : public Command {
 
  private:
   std::string directory_;
+  bool repair_ = false;
+  bool dry_run_ = false;
   bool json_ = false;
 };
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "tests/fakes/test_cluster.h"
 
@@ -100,8 +101,9 @@ class DamagedData : public ::testing::Test {
     EXPECT_TRUE(status) << status.error().to_string();
     return status ? status->ready : 0;
   }
-  /// Consumes and acks messages until `wanted` have come; their numbers.
-  std::set<int> consume(std::size_t wanted) {
+  /// Consumes and acks messages until `wanted` have come, which may be `all` of them; their
+  /// numbers.
+  std::set<int> consume(std::size_t wanted, bool all = true) {
     std::set<int> numbers;
     Consumer consumer = connection_->subscribe("q").value();
     while (numbers.size() < wanted) {
@@ -117,7 +119,9 @@ class DamagedData : public ::testing::Test {
         EXPECT_TRUE(delivery->ack_confirmed().get());
       }
     }
-    EXPECT_FALSE(consumer.next(std::chrono::milliseconds(50)));
+    if (all) {
+      EXPECT_FALSE(consumer.next(std::chrono::milliseconds(50)));
+    }
     consumer.close();
     return numbers;
   }
@@ -152,6 +156,86 @@ TEST_F(DamagedData, ADamagedMessageIsSetAsideAndTheRestOfTheQueueGoesOn) {
   const auto cluster = connection_->admin().cluster_status();
   ASSERT_TRUE(cluster) << cluster.error().to_string();
   EXPECT_EQ(cluster->nodes.at(0).quarantined, 1u);
+}
+
+struct Ran {
+  std::optional<int> code;
+  std::string out;
+};
+
+Ran check(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "check");
+  Process process("segue", arguments);
+  const auto code = process.wait();
+  return {code, process.stdout_text() + process.stderr_text()};
+}
+
+TEST_F(DamagedData, ADamagedCheckpointIsRefusedAndRepairedWhenAsked) {
+  EXPECT_EQ(consume(500, false).size(), 500u);
+  stop_node();
+  fs::path checkpoint;
+  for (const auto& entry : fs::recursive_directory_iterator(data("shards"))) {
+    if (entry.path().filename() == "checkpoint" && entry.file_size() > 150) checkpoint = entry;
+  }
+  ASSERT_FALSE(checkpoint.empty());
+  change_byte(checkpoint, 100);
+  cluster_.start("n1");
+  EXPECT_EQ(cluster_.process("n1").wait(), 71);
+  EXPECT_NE(node_log().find(checkpoint.string()), std::string::npos) << node_log();
+  EXPECT_NE(node_log().find("segue check --repair"), std::string::npos) << node_log();
+
+  const std::string directory = cluster_.data_dir("n1");
+  const Ran rehearsal = check({directory, "--repair", "--dry-run"});
+  EXPECT_EQ(rehearsal.code, 0) << rehearsal.out;
+  EXPECT_NE(rehearsal.out.find("would repair shards/"), std::string::npos) << rehearsal.out;
+  EXPECT_EQ(check({directory}).code, 1);
+  const Ran repaired = check({directory, "--repair"});
+  EXPECT_EQ(repaired.code, 0) << repaired.out;
+  EXPECT_NE(repaired.out.find(" 0 left to you"), std::string::npos) << repaired.out;
+  EXPECT_EQ(check({directory}).code, 0);
+
+  start_node();
+  EXPECT_EQ(ready(), static_cast<std::uint64_t>(kMessages - 500));
+  EXPECT_EQ(consume(kMessages - 500).size(), static_cast<std::size_t>(kMessages - 500));
+}
+
+TEST(DamagedCatalog, OfANodeThatDoesNotLeadItIsGivenToItAgain) {
+  TestCluster::Options options{.routers = 1, .nodes = 2, .shards = 4};
+  options.yaml = "storage: {data_dir: \"${DATA}\"}\ntimeouts: {reconnect_max: 200ms}\n";
+  TestCluster cluster(options);
+  cluster.start_all();
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  ConnectionOptions wanted = cluster.connection_options();
+  wanted.full_timeout = kLong;
+  Connection connection = Connection::open(wanted).value();
+  for (const std::string name : {"q1", "q2", "q3", "q4", "q5", "q6"}) {
+    ASSERT_TRUE(connection.admin().declare_queue(name));
+    MessageHeader header;
+    header.routing_key = name;
+    ASSERT_TRUE(connection.publisher().publish(header, name));
+  }
+  ASSERT_TRUE(connection.publisher().wait_for_confirms(kLong));
+  for (const char* const node : {"n1", "n2"}) {
+    ASSERT_EQ(cluster.process(node).terminate(), 0);
+    std::fstream file(cluster.data_dir(node) + "/catalog.db",
+                      std::ios::in | std::ios::out | std::ios::binary);
+    if (std::string(node) == "n1") continue;
+    file.seekp(30);
+    file.write("nonsense", 8);
+  }
+  cluster.start("n2");
+  EXPECT_EQ(cluster.process("n2").wait(), 71);
+  const Ran repaired = check({cluster.directory() + "/data", "--repair"});
+  EXPECT_EQ(repaired.code, 0) << repaired.out;
+  EXPECT_NE(repaired.out.find("repaired n2/catalog.db"), std::string::npos) << repaired.out;
+  cluster.start("n1");
+  cluster.start("n2");
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  for (const std::string name : {"q1", "q2", "q3", "q4", "q5", "q6"}) {
+    const auto status = connection.admin().queue_status(name);
+    ASSERT_TRUE(status) << status.error().to_string();
+    EXPECT_EQ(status->ready, 1u) << name;
+  }
 }
 
 }  // namespace

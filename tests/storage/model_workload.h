@@ -18,6 +18,7 @@ class Workload {
   enum class Kind {
     kMixed,
     kGarbage,  // a lot is stored, and settled here and there
+    kLikely,   // the same, but only what was there is settled, as by a real node
   };
   explicit Workload(std::uint64_t seed, Kind kind = Kind::kMixed) : random_(seed), kind_(kind) {}
 
@@ -53,7 +54,7 @@ class Workload {
 
  private:
   void step(ModelNode& node) {
-    if (kind_ == Kind::kGarbage) return garbage_step(node);
+    if (kind_ != Kind::kMixed) return garbage_step(node);
     const std::uint64_t queue = 1 + random_.below(3) + 10 * generation_;
     switch (random_.below(12)) {
       case 0:
@@ -138,6 +139,10 @@ class Workload {
 
   void command(ModelNode& node, std::uint64_t queue, const char* kind, std::uint64_t first,
                std::uint64_t last) {
+    if (kind_ == Kind::kLikely && *kind == 'S') {
+      last = std::min(last, node.next_sequence(queue) - 1);
+      if (first > last) return;
+    }
     const std::string text = std::string(kind) + " " + std::to_string(queue) + " " +
                              std::to_string(first) + " " + std::to_string(last);
     if (node.run(queue, text)) {

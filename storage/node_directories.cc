@@ -1,0 +1,36 @@
+#include "storage/node_directories.h"
+
+#include <array>
+
+namespace segue::storage {
+
+namespace {
+
+/// A node's data, perhaps without its identity.
+bool is_nodes(FileSystem& files, const std::string& directory) {
+  constexpr std::array kNames{"identity", "wal", "shards", "catalog.db"};
+  for (const char* const name : kNames) {
+    if (files.exists(directory + "/" + name)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> find_node_directories(FileSystem& files,
+                                                       const std::string& directory) {
+  auto names = files.list(directory);
+  if (!names.is_ok()) return names.status();
+  if (is_nodes(files, directory)) return std::vector<std::string>{directory};
+  std::vector<std::string> nodes;
+  for (const std::string& name : *names) {
+    if (is_nodes(files, directory + "/" + name)) nodes.push_back(directory + "/" + name);
+  }
+  if (!nodes.empty()) return nodes;
+  return Status(Code::kInvalidConfig,
+                directory +
+                    ": is no data directory of a node, nor has it any right below: give the "
+                    "directory that the configuration's data_dir names");
+}
+
+}  // namespace segue::storage

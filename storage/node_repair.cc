@@ -1,0 +1,307 @@
+#include "storage/node_repair.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "storage/catalog_db.h"
+#include "storage/catalog_image.h"
+#include "storage/checkpoint_file.h"
+#include "storage/wal_format.h"
+
+namespace segue::storage {
+
+namespace {
+
+constexpr std::uint64_t kSmallestLogFile = 64u << 10;
+constexpr std::uint64_t kLargestLogFile = 64u << 20;
+constexpr std::size_t kHolesTold = 5;
+// A log being made; in it, once it is whole, and once the old log is away.
+constexpr const char* kMadeLog = "wal.repaired";
+constexpr const char* kWholeMark = "/whole";
+constexpr const char* kBegunMark = "/in-place";
+
+std::string counted(std::uint64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string shard_text(ShardId shard) {
+  return shard == kCatalogShard ? "the catalog" : "shard " + std::to_string(shard.value);
+}
+
+std::string holes_text(const std::vector<WalHole>& holes) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(holes.size(), kHolesTold); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(holes[i].first.value) + ".." +
+            std::to_string(holes[i].last.value) + " of " + shard_text(holes[i].shard);
+  }
+  if (holes.size() > kHolesTold) text += ", and more";
+  return text;
+}
+
+}  // namespace
+
+NodeRepair::NodeRepair(RepairWork& work, const DataRepairOptions& options)
+    : work_(work), options_(options), log_ends_(work.files(), work.directory()) {}
+
+Status NodeRepair::run() {
+  auto identity = DataDirectory::read_identity(work_.files(), work_.directory());
+  if (!identity.is_ok()) {
+    work_.cannot(work_.path_of("identity"),
+                 identity.status().message() +
+                     ". It never changes: restore it from any backup of the directory. Nothing "
+                     "else is repaired without it");
+    return {};
+  }
+  identity_ = std::move(*identity);
+  SEGUE_RETURN_IF_ERROR(finish_interrupted());
+  const Status noted = log_ends_.load();  // a damaged one is made anew by the next start
+  if (!noted.is_ok() && noted.code() != Code::kCorruption) return noted;
+  salvage_.emplace(work_.files(), work_.path_of("wal"),
+                   wal_node_hash(identity_.cluster, identity_.node_id));
+  auto survey = salvage_->survey(options_.find_enqueued);
+  if (!survey.is_ok()) {
+    if (survey.status().code() != Code::kInvalidConfig) return survey.status();
+    work_.cannot(work_.path_of("wal"), survey.status().message());
+    return {};
+  }
+  survey_ = std::move(*survey);
+  SEGUE_RETURN_IF_ERROR(repair_catalog());
+  SEGUE_RETURN_IF_ERROR(repair_shards());
+  SEGUE_RETURN_IF_ERROR(repair_log());
+  return repair_log_ends();
+}
+
+/// A repair that ended after it had written a log, or while it did.
+Status NodeRepair::finish_interrupted() {
+  const std::string made = work_.path_of(kMadeLog);
+  if (work_.rehearsal() || !work_.files().exists(made)) return {};
+  if (work_.files().exists(made + kWholeMark)) {
+    work_.done(made, "is the log that an interrupted repair has made: it takes its place");
+    return install_log();
+  }
+  return remove_made_log();
+}
+
+Status NodeRepair::remove_made_log() {
+  const std::string made = work_.path_of(kMadeLog);
+  // First what says that it counts.
+  SEGUE_RETURN_IF_ERROR(work_.files().remove(made + kWholeMark));
+  SEGUE_RETURN_IF_ERROR(work_.files().sync_directory(made));
+  auto names = work_.files().list(made);
+  if (!names.is_ok()) return names.status();
+  for (const std::string& name : *names) {
+    SEGUE_RETURN_IF_ERROR(work_.files().remove(made + "/" + name));
+  }
+  SEGUE_RETURN_IF_ERROR(work_.files().remove_directory(made));
+  return work_.files().sync_directory(work_.directory());
+}
+
+/// From now on the log that was made counts, also if what follows is interrupted.
+Status NodeRepair::mark_made_log() {
+  const std::string made = work_.path_of(kMadeLog);
+  auto mark = work_.files().open(made + kWholeMark, OpenMode::kReadWrite);
+  if (!mark.is_ok()) return mark.status();
+  SEGUE_RETURN_IF_ERROR((*mark)->sync());
+  SEGUE_RETURN_IF_ERROR(work_.files().sync_directory(made));
+  return work_.files().sync_directory(work_.directory());
+}
+
+/// Takes the old log away and puts the one that was made in its place. Its files have higher
+/// numbers.
+Status NodeRepair::install_log() {
+  FileSystem& files = work_.files();
+  const std::string made = work_.path_of(kMadeLog);
+  const std::string log = work_.path_of("wal");
+  auto made_names = files.list(made);
+  if (!made_names.is_ok()) return made_names.status();
+  SEGUE_RETURN_IF_ERROR(files.make_directories(log));
+  auto names = files.list(log);
+  if (!names.is_ok()) return names.status();
+  // Before the first new file has its name there, none of the old ones is left.
+  const bool begun = files.exists(made + kBegunMark);
+  for (const std::string& name : *names) {
+    if (begun || !parse_wal_file_name(name)) continue;
+    SEGUE_RETURN_IF_ERROR(work_.move_aside(log + "/" + name));
+  }
+  auto mark = files.open(made + kBegunMark, OpenMode::kReadWrite);
+  if (!mark.is_ok()) return mark.status();
+  SEGUE_RETURN_IF_ERROR((*mark)->sync());
+  SEGUE_RETURN_IF_ERROR(files.sync_directory(made));
+  for (const std::string& name : *made_names) {
+    if (!parse_wal_file_name(name)) continue;
+    SEGUE_RETURN_IF_ERROR(files.rename(made + "/" + name, log + "/" + name));
+  }
+  SEGUE_RETURN_IF_ERROR(files.sync_directory(log));
+  SEGUE_RETURN_IF_ERROR(files.sync_directory(made));
+  return remove_made_log();
+}
+
+// ---- the catalog
+
+/// Only the leader logs the catalog's changes.
+bool NodeRepair::leads_catalog() const {
+  const auto noted = log_ends_.noted().ends.find(kCatalogShard);
+  return survey_.shards.contains(kCatalogShard) ||
+         (noted != log_ends_.noted().ends.end() && noted->second > LogIndex{0});
+}
+
+Status NodeRepair::repair_catalog() {
+  const std::string path = work_.path_of("catalog.db");
+  if (!work_.files().exists(path)) {
+    if (leads_catalog()) {
+      work_.cannot(path,
+                   "is missing, and this node leads the catalog: copy the catalog.db of "
+                   "another node, the one that names the highest index (docs/operations.md, "
+                   "'When the leader's disk is lost')");
+    }
+    return {};
+  }
+  auto image = read_catalog_image(work_.files(), path);
+  Status damage = image.status();
+  if (image.is_ok()) {
+    auto catalog = CatalogDb::open_image(path, image->bytes);
+    damage = catalog.is_ok() ? (*catalog)->load().status() : catalog.status();
+    if (damage.is_ok()) catalog_ = LogIndex((*catalog)->applied().value);
+  }
+  if (damage.is_ok()) return {};
+  if (damage.code() != Code::kCorruption) return damage;
+  if (leads_catalog()) {
+    work_.cannot(path, damage.message() +
+                           ". This node leads the catalog: copy the catalog.db of another node, "
+                           "the one that names the highest index (docs/operations.md, 'When the "
+                           "leader's disk is lost')");
+    return {};
+  }
+  work_.done(path, damage.message() + ". It is moved to " + work_.folder() +
+                       "; the node that leads the catalog gives it to this one again");
+  for (const char* const name : {"catalog.db-wal", "catalog.db-shm", "catalog.db"}) {
+    SEGUE_RETURN_IF_ERROR(work_.move_aside(work_.path_of(name)));
+  }
+  return {};
+}
+
+// ---- the shards
+
+Status NodeRepair::repair_shards() {
+  for (std::uint32_t shard = 0; shard < identity_.shard_count; ++shard) {
+    SEGUE_RETURN_IF_ERROR(repair_shard(ShardId{static_cast<std::uint16_t>(shard)}));
+  }
+  return {};
+}
+
+LogIndex NodeRepair::wanted_applied(ShardId shard) const {
+  const auto in_log = survey_.shards.find(shard);
+  if (in_log != survey_.shards.end()) return LogIndex{in_log->second.first.value - 1};
+  const auto noted = log_ends_.noted().ends.find(shard);
+  return noted == log_ends_.noted().ends.end() ? LogIndex{0} : noted->second;
+}
+
+Status NodeRepair::repair_shard(ShardId shard) {
+  const std::string directory = work_.path_of("shards/" + std::to_string(shard.value));
+  auto read = read_checkpoint(work_.files(), directory);
+  if (read.is_ok() && read->has_value() && (*read)->shard != shard) {
+    read = Status(Code::kCorruption, directory + "/checkpoint: is that of shard " +
+                                         std::to_string((*read)->shard.value) + " at offset 12");
+  }
+  if (!read.is_ok() && read.status().code() != Code::kCorruption) return read.status();
+  applied_[shard] = LogIndex{0};
+  if (read.is_ok() && read->has_value()) {
+    applied_[shard] = (*read)->applied;
+    shards_.push_back({shard, (*read)->applied, {}, {}});
+    return ShardRepair(work_, shard, directory, survey_.enqueued)
+        .repair_segments(std::move(**read));
+  }
+  const LogIndex applied = wanted_applied(shard);
+  if (read.is_ok() && applied == LogIndex{0}) return {};  // never was one: all is in the log
+  if (read.is_ok() && !work_.rehearsal()) {
+    SEGUE_RETURN_IF_ERROR(work_.files().make_directories(directory));
+    SEGUE_RETURN_IF_ERROR(work_.files().sync_directory(work_.path_of("shards")));
+    SEGUE_RETURN_IF_ERROR(work_.files().sync_directory(work_.directory()));
+  }
+  applied_[shard] = applied;
+  shards_.push_back({shard, applied, {}, {}});
+  const std::string reason = read.is_ok() ? "is missing, though " + std::to_string(applied.value) +
+                                                " records of the shard are not in the log any more"
+                                          : read.status().message();
+  return ShardRepair(work_, shard, directory, survey_.enqueued)
+      .make_checkpoint(applied, reason, options_.shard_state);
+}
+
+// ---- the log
+
+WalRecoveryOptions NodeRepair::log_options() const {
+  return {work_.path_of("wal"), wal_node_hash(identity_.cluster, identity_.node_id), applied_};
+}
+
+Status NodeRepair::repair_log() {
+  auto log =
+      recover_wal(work_.files(), log_options(), [](const ReplayedRecord&) { return Status(); });
+  if (!log.is_ok() && log.status().code() != Code::kCorruption) return log.status();
+  if (!log.is_ok()) return rewrite_log(log.status().message());
+  const auto changes = survey_.shards.find(kCatalogShard);
+  if (catalog_ && changes != survey_.shards.end() && changes->second.first > catalog_->next()) {
+    return rewrite_log(
+        "the log goes on with change " + std::to_string(changes->second.first.value) +
+        " of the catalog, but catalog.db ends at " + std::to_string(catalog_->value));
+  }
+  log_ = std::move(*log);
+  return {};
+}
+
+Status NodeRepair::rewrite_log(const std::string& reason) {
+  const std::string made = work_.path_of(kMadeLog);
+  const std::uint64_t first_file = std::max(survey_.highest_file + 1, log_ends_.noted().last_file);
+  WalSalvage::Rules rules{applied_, options_.filler, {kCatalogShard}};
+  if (catalog_) rules.applied[kCatalogShard] = *catalog_;
+  const std::uint64_t file_bytes =
+      std::clamp(survey_.largest_file, kSmallestLogFile, kLargestLogFile);
+  auto written =
+      salvage_->write(work_.rehearsal() ? std::string() : made, first_file, file_bytes, rules);
+  if (!written.is_ok()) return written.status();
+  std::string what = reason + ". A log is written of the " + counted(written->records, "record") +
+                     " that are needed and can be read; the old one is moved to " + work_.folder();
+  if (!survey_.unreadable.empty()) {
+    what += ". Of " + counted(survey_.unreadable.size(), "file") + " (" +
+            survey_.unreadable.front() + ") nothing can be read";
+  }
+  if (!written->holes.empty()) {
+    what += ". Missing: records " + holes_text(written->holes) +
+            ". Messages that were published by these are lost; what was settled by them comes back";
+  }
+  for (const auto& [shard, records] : written->dropped) {
+    what += ". Left out, since they depend on missing ones: " + counted(records, "record") +
+            " of " + shard_text(shard);
+  }
+  work_.done(work_.path_of("wal"), std::move(what));
+  for (const auto& [shard, end] : written->ends) log_.ends.push_back({shard, end});
+  log_.next_file = first_file + 1;
+  if (work_.rehearsal()) return {};
+  SEGUE_RETURN_IF_ERROR(mark_made_log());
+  return install_log();
+}
+
+// ---- log_ends
+
+Status NodeRepair::repair_log_ends() {
+  Status reached = log_ends_.check(identity_.shard_count, shards_, log_);
+  const auto noted = log_ends_.noted().ends.find(kCatalogShard);
+  if (reached.is_ok() && catalog_ && noted != log_ends_.noted().ends.end()) {
+    LogIndex end = *catalog_;
+    for (const Committed& in_log : log_.ends) {
+      if (in_log.shard == kCatalogShard) end = std::max(end, in_log.up_to);
+    }
+    if (end < noted->second) {
+      reached = Status(Code::kCorruption, "the catalog ends at change " +
+                                              std::to_string(end.value) + ", but change " +
+                                              std::to_string(noted->second.value) + " was durable");
+    }
+  }
+  if (reached.is_ok()) return {};
+  work_.done(work_.path_of("log_ends"), reached.message() + ". The node goes on without them: " +
+                                            "log_ends, which tells of them, is moved to " +
+                                            work_.folder() + ", and the next start makes it anew");
+  return work_.move_aside(work_.path_of("log_ends"));
+}
+
+}  // namespace segue::storage

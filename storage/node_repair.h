@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/ids.h"
+#include "common/status.h"
+#include "storage/data_directory.h"
+#include "storage/data_repair.h"
+#include "storage/log_ends.h"
+#include "storage/repair_work.h"
+#include "storage/wal_recovery.h"
+#include "storage/wal_salvage.h"
+
+namespace segue::storage {
+
+/// Repairs one node's data directory, whose lock the caller has: the catalog, each shard's
+/// checkpoint and segments, the log, and log_ends, in this order, since each depends on those
+/// before. One use.
+class NodeRepair {
+ public:
+  NodeRepair(RepairWork& work, const DataRepairOptions& options);
+
+  /// IO_ERROR, NO_SPACE: broken off. What cannot be repaired is told.
+  Status run();
+
+ private:
+  Status finish_interrupted();
+  Status repair_catalog();
+  Status repair_shards();
+  Status repair_shard(ShardId shard);
+  /// Up to where a checkpoint of the shard must reach so that the log goes on behind it.
+  LogIndex wanted_applied(ShardId shard) const;
+  Status repair_log();
+  Status rewrite_log(const std::string& reason);
+  Status mark_made_log();
+  Status install_log();
+  Status remove_made_log();
+  Status repair_log_ends();
+  bool leads_catalog() const;
+  WalRecoveryOptions log_options() const;
+
+  RepairWork& work_;
+  const DataRepairOptions& options_;
+  Identity identity_;
+  LogEndsFile log_ends_;
+  std::optional<WalSalvage> salvage_;
+  WalSurvey survey_;
+  std::optional<LogIndex> catalog_;     // how far catalog.db is, if it can be read
+  std::vector<RecoveredShard> shards_;  // that have a checkpoint, or will have
+  std::map<ShardId, LogIndex> applied_;
+  RecoveredWal log_;
+};
+
+}  // namespace segue::storage

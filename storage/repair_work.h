@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "common/clock.h"
+#include "common/logging.h"
+#include "common/status.h"
+#include "storage/file_system.h"
+#include "storage/segment_context.h"
+
+namespace segue::storage {
+
+/// Something that a repair does, or cannot do.
+struct RepairStep {
+  bool done = true;   // false: somebody has to see to it; the node still does not start
+  std::string file;   // below the directory that was given
+  std::string queue;  // its name, if it concerns one
+  std::string what;   // sentences
+};
+
+/// What the repair of one node's data directory works with: it changes files only through this, so
+/// that nothing is lost (what is taken out or written over is in a folder of the directory
+/// afterwards) and a rehearsal changes nothing. One thread.
+class RepairWork {
+ public:
+  using Told = std::function<void(const RepairStep&)>;
+
+  /// `folder`: the name of the folder; made when it is needed.
+  RepairWork(FileSystem& files, std::string root, std::string directory, std::string folder,
+             bool rehearsal, Told told);
+
+  FileSystem& files() { return files_; }
+  SegmentContext& context() { return context_; }
+  const std::string& directory() const { return directory_; }
+  std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
+  const std::string& folder() const { return folder_; }
+  bool rehearsal() const { return rehearsal_; }
+
+  void done(const std::string& path, std::string what, std::string queue = {});
+  void cannot(const std::string& path, std::string what, std::string queue = {});
+
+  // These do nothing in a rehearsal.
+
+  /// Moves a file or a directory into the folder, to the same place there. None: nothing.
+  Status move_aside(const std::string& path);
+  /// Puts a copy of the file's bytes from `offset` on into the folder.
+  Status keep_copy(const std::string& path, std::uint64_t offset = 0);
+  /// A sync failed: what is on the disk is unknown.
+  const Status& failure() const { return failure_; }
+
+ private:
+  /// Makes the place in the folder for a file of the directory.
+  Result<std::string> place_for(const std::string& path);
+  std::string below(const std::string& root, const std::string& path) const;
+
+  FileSystem& files_;
+  const std::string root_;
+  const std::string directory_;
+  const std::string folder_;
+  const bool rehearsal_;
+  const Told told_;
+  const SystemClock clock_;
+  Logger no_log_;
+  Status failure_;
+  SegmentContext context_;
+};
+
+}  // namespace segue::storage

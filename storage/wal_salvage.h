@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/ids.h"
+#include "common/status.h"
+#include "storage/file_system.h"
+#include "storage/log_record.h"
+
+namespace segue::storage {
+
+/// What of a damaged log can be read.
+struct WalSurvey {
+  struct Stretch {
+    LogIndex first;
+    LogIndex last;
+    std::uint64_t records = 0;  // fewer than first..last when some are missing
+  };
+  std::map<ShardId, Stretch> shards;
+  std::map<QueueId, Sequence> enqueued;  // the lowest sequence that is, by queue
+  std::vector<std::string> unreadable;   // files of which nothing can be read
+  std::uint64_t highest_file = 0;        // of all .wal files; 0: none
+  std::uint64_t largest_file = 0;        // bytes
+};
+
+/// A hole in a shard's log: records that cannot be read.
+struct WalHole {
+  ShardId shard;
+  LogIndex first;
+  LogIndex last;
+};
+
+/// Reads whole groups wherever they stand in the log's files, also behind damage. Changes nothing.
+/// One thread.
+class WalSalvage {
+ public:
+  WalSalvage(FileSystem& files, std::string directory, std::uint64_t node_hash)
+      : files_(files), directory_(std::move(directory)), node_hash_(node_hash) {}
+
+  /// Tells which messages a record of a shard's log enqueues: calls `first` with each queue and the
+  /// first of its messages.
+  using FindEnqueued = std::function<void(const ReplayedRecord&,
+                                          const std::function<void(QueueId, Sequence)>& first)>;
+
+  /// Goes through all files. IO_ERROR; INVALID_CONFIG for another node's.
+  Result<WalSurvey> survey(const FindEnqueued& find_enqueued);
+
+  struct Rules {
+    std::map<ShardId, LogIndex> applied;  // records at or below are not needed
+    /// What takes the places of records that cannot be read, so that the log has no hole: a command
+    /// that changes nothing.
+    std::string filler;
+    /// Of these shards nothing behind a hole is kept: what follows depends on what is missing.
+    std::vector<ShardId> strict;
+  };
+  struct Written {
+    std::uint64_t records = 0;
+    std::vector<WalHole> holes;
+    std::map<ShardId, LogIndex> ends;
+    std::map<ShardId, std::uint64_t> dropped;  // of strict shards, behind a hole
+  };
+  /// After survey(): writes what can be read, in order, as a new log into `directory` (made, and
+  /// made durable), whose files have numbers from `first_file` on. An empty directory: only tells.
+  Result<Written> write(const std::string& directory, std::uint64_t first_file,
+                        std::uint64_t file_bytes, const Rules& rules);
+
+ private:
+  struct Place {
+    std::uint64_t offset;
+    std::uint64_t sequence;
+  };
+  struct LogFile {
+    std::uint64_t number;
+    std::string path;
+    std::vector<Place> groups;  // whole, in order
+  };
+  Status find_groups(LogFile& file, WalSurvey& survey);
+  /// Calls `take` for the records of all groups, in the order in which they were written.
+  Status each_record(const std::function<Status(const ReplayedRecord&)>& take);
+
+  FileSystem& files_;
+  const std::string directory_;
+  const std::uint64_t node_hash_;
+  std::vector<LogFile> log_;
+};
+
+}  // namespace segue::storage
