@@ -163,9 +163,11 @@ bool NodeLink::transmit(v1::PeerFrame& frame, const std::vector<SharedBytes>& bo
   frame.mutable_link()->set_epoch(link_->epoch());
   frame.mutable_link()->set_sequence(link_->stamp(now));
   if (transport_.send(frame.SerializeAsString(), bodies)) return true;
-  reset(Status(Code::kShardUnavailable,
-               "node " + options_.node_id + " does not read what is sent to it"),
-        now);
+  const std::string broken = transport_.broken();
+  const std::string why = "node " + options_.node_id +
+                          (broken.empty() ? " does not read what is sent to it"
+                                          : " at " + options_.endpoint + " " + broken);
+  reset(Status(Code::kShardUnavailable, why), now);
   return false;
 }
 

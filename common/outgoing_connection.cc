@@ -114,9 +114,8 @@ const NameLookup* OutgoingConnection::answered() const {
 
 bool OutgoingConnection::send(std::string header, const std::vector<SharedBytes>& bodies,
                               bool with_bodies) {
-  if (!socket_.has_value()) return false;
+  if (!socket_.has_value() || !lookup_failure_.empty()) return false;
   progress();
-  if (!lookup_failure_.empty()) return true;  // lost, as trouble() is about to say
   if (name_.empty()) return socket_->send({}, std::move(header), bodies, with_bodies);
   if (kept_.size() >= kMostKept) return false;
   kept_.push_back({std::move(header), bodies, with_bodies});

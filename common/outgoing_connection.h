@@ -34,8 +34,7 @@ class OutgoingConnection {
   /// What was sent may go on being sent for `linger`.
   void close(std::chrono::milliseconds linger);
 
-  /// Sends, or keeps a few frames until the address is known. False: nothing was taken. Where
-  /// trouble() says that there is no address, it is lost.
+  /// Sends, or keeps a few frames until the address is known. False: nothing was taken.
   bool send(std::string header, const std::vector<SharedBytes>& bodies, bool with_bodies);
   /// Takes the next message if there is one. To be called whenever the poller has woken.
   bool receive(WireMessage& message);

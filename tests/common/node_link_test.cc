@@ -256,6 +256,15 @@ TEST_F(NodeLinkTest, ANodeThatDoesNotReadIsGivenUp) {
   EXPECT_FALSE(link_.is_up());
 }
 
+TEST_F(NodeLinkTest, AConnectionThatEndedIsNotSaidToBeUnread) {
+  bring_up();
+  transport_.full = true;
+  transport_.gone = true;
+  EXPECT_FALSE(link_.send(v1::PeerFrame(), {}, clock_.now()));
+  ASSERT_EQ(downs_.size(), 1u);
+  EXPECT_NE(downs_[0].message().find("ipc://n1 is gone"), std::string::npos) << downs_[0].message();
+}
+
 TEST_F(NodeLinkTest, TakesABoundedNumberOfFramesAtOnce) {
   bring_up();
   for (int i = 0; i < 5; ++i) {
