@@ -54,6 +54,27 @@ std::string pause_text(std::chrono::microseconds time) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " ms";
 }
 
+std::string scrub_text(const std::vector<client::GarbageDescription>& nodes) {
+  std::string text;
+  for (const client::GarbageDescription& node : nodes) {
+    if (node.error) continue;
+    text += "\n" + printable(node.node);
+    if (node.scrub_bytes_per_second == 0) {
+      text += " verifies no files in the background (storage.scrub_bytes_per_second is 0)";
+      continue;
+    }
+    text += " verified " + human_bytes(node.scrubbed_bytes) + " of files, " +
+            human_bytes(node.scrub_bytes_per_second) + "/s at most; ";
+    text += node.scrub_passes == 0
+                ? "no pass over all of them has ended"
+                : "the last pass over all of them ended " +
+                      human_duration(static_cast<std::uint64_t>(node.last_scrub_ago.count())) +
+                      " ago";
+    text += "; " + counted(node.scrub_found, "damaged message") + " found";
+  }
+  return text.empty() ? text : text + "\n";
+}
+
 std::string state_text(const QueueGarbage& queue, bool node_paused) {
   const std::string resume = "collecting its garbage is paused; `segue gc resume";
   if (queue.paused) return resume + " " + printable(queue.name) + "` goes on";
@@ -144,7 +165,7 @@ std::string garbage_text(const std::vector<client::GarbageDescription>& nodes,
                human_bytes(node.bytes_per_second) + "/s", pause_text(node.last_pause),
                pause_text(node.longest_pause)});
   }
-  std::string out = table.text() + errors;
+  std::string out = table.text() + errors + scrub_text(nodes);
   if (queue != nullptr) {
     const bool node_paused =
         std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return node.paused; });
@@ -173,6 +194,15 @@ std::string garbage_json(const std::vector<client::GarbageDescription>& nodes,
     json.field("bytes_per_second", node.bytes_per_second);
     json.field("last_pause_us", static_cast<std::int64_t>(node.last_pause.count()));
     json.field("longest_pause_us", static_cast<std::int64_t>(node.longest_pause.count()));
+    json.field("scrub_bytes_per_second", node.scrub_bytes_per_second);
+    json.field("scrubbed_bytes", node.scrubbed_bytes).field("scrub_passes", node.scrub_passes);
+    json.key("last_scrub_ago_ms");
+    if (node.scrub_passes == 0) {
+      json.null();
+    } else {
+      json.value(static_cast<std::int64_t>(node.last_scrub_ago.count()));
+    }
+    json.field("scrub_found", node.scrub_found);
     if (queue != nullptr) {
       json.field("queue", queue->name).field("queue_paused", queue->paused);
       json.field("queue_running", queue->running);

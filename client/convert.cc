@@ -327,6 +327,11 @@ GarbageDescription from_wire(const v1::GarbageDescription& wire) {
   garbage.bytes_per_second = wire.bytes_per_second();
   garbage.last_pause = std::chrono::microseconds(wire.last_pause_us());
   garbage.longest_pause = std::chrono::microseconds(wire.longest_pause_us());
+  garbage.scrub_bytes_per_second = wire.scrub_bytes_per_second();
+  garbage.scrubbed_bytes = wire.scrubbed_bytes();
+  garbage.scrub_passes = wire.scrub_passes();
+  garbage.last_scrub_ago = std::chrono::milliseconds(wire.last_scrub_ago_ms());
+  garbage.scrub_found = wire.scrub_found();
   return garbage;
 }
 

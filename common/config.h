@@ -43,6 +43,7 @@ struct StorageConfig {
   std::uint64_t wal_reserve_bytes = 64ull << 20;
   bool direct_io = true;
   std::uint64_t free_disk_limit = 256ull << 20;
+  std::uint64_t scrub_bytes_per_second = 4ull << 20;  // 0: no scrubber
 };
 
 /// When garbage in queues' segment files is collected.

@@ -97,6 +97,10 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
     {"storage.free_disk_limit", kSize, false, "256MiB", 0, 16 * kTiB, "",
      "With less free disk space, publishes to the node are refused; consuming goes on.",
      SEGUE_FIELD(storage.free_disk_limit)},
+    {"storage.scrub_bytes_per_second", kSize, false, "4MiB", 0, kTiB, "",
+     "Bytes of complete segment files that a node verifies per second while its disk has nothing "
+     "else to do, once an hour at most; 0: none.",
+     SEGUE_FIELD(storage.scrub_bytes_per_second)},
 
     {"gc.min_messages", kCount, false, "2000", 1, 100'000'000, "",
      "A segment file with more messages than this, or more bytes than min_bytes, is compacted by "

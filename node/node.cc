@@ -111,6 +111,7 @@ Status Node::open_disk() {
   gc.thresholds.merge_percent = config.gc.merge_percent;
   gc.bytes_per_second = config.gc.bytes_per_second;
   options.gc = gc;
+  options.scrub.bytes_per_second = config.storage.scrub_bytes_per_second;
   options.sync_interval_ms = static_cast<std::uint32_t>(config.durability.interval.count());
   options.direct_io = config.storage.direct_io;
   options.queue_name = [this](QueueId queue) {

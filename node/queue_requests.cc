@@ -157,7 +157,8 @@ void QueueRequests::collect_garbage(const v1::CollectGarbage& wanted, std::optio
       done = Status(Code::kNotImplemented, "an action that this version does not know");
   }
   if (!done.is_ok()) *reply.mutable_error() = status_error(done.code(), entity, done.message());
-  const storage::GcStats stats = disk_.stats().gc;
+  const storage::DiskStats disk = disk_.stats();
+  const storage::GcStats& stats = disk.gc;
   v1::GarbageDescription& garbage = *reply.mutable_garbage();
   garbage.set_paused(stats.paused);
   garbage.set_running(stats.running);
@@ -172,6 +173,11 @@ void QueueRequests::collect_garbage(const v1::CollectGarbage& wanted, std::optio
   garbage.set_bytes_per_second(stats.bytes_per_second);
   garbage.set_last_pause_us(microseconds(stats.last_pause));
   garbage.set_longest_pause_us(microseconds(stats.longest_pause));
+  garbage.set_scrub_bytes_per_second(disk.scrub.bytes_per_second);
+  garbage.set_scrubbed_bytes(disk.scrub.bytes);
+  garbage.set_scrub_passes(disk.scrub.passes);
+  garbage.set_last_scrub_ago_ms(microseconds(disk.scrub.since_last_pass) / 1000);
+  garbage.set_scrub_found(disk.scrub.found);
 }
 
 void QueueRequests::describe(const HostedQueue& hosted, v1::QueueDescription& description) const {

@@ -14,6 +14,7 @@
 #include "storage/gc_options.h"
 #include "storage/log_record.h"
 #include "storage/missing_messages.h"
+#include "storage/scrub_policy.h"
 
 namespace segue {
 class Clock;
@@ -72,6 +73,7 @@ struct DiskStats {
   bool wal_out_of_space = false;  // and the file system has no room for more WAL files
   std::uint64_t quarantined = 0;  // messages in the quarantine file
   GcStats gc;
+  ScrubStats scrub;
 };
 
 /// All that one node keeps on disk, behind one door: what is stored, not where. Opened by
@@ -171,6 +173,7 @@ struct DiskOptions {
   std::uint32_t sync_interval_ms = 0;  // how long records without `sync` may stay unsynced; 0: 1000
   bool direct_io = true;               // O_DIRECT for the WAL where the file system takes it
   std::optional<GcOptions> gc = GcOptions();  // none: no garbage is collected but whole segments
+  ScrubOptions scrub;                         // off unless a rate is given
   /// The shards' states tell what is settled: a message that comes back because an index is damaged
   /// does no harm, and such damage does not keep the directory from being opened.
   bool settles_in_state = false;

@@ -106,6 +106,10 @@ Result<OpenedDisk> FileDiskDataCenter::recover(std::unique_ptr<FileDiskDataCente
                        options_.clock != nullptr ? *options_.clock : clock_);
   }
 
+  if (options_.scrub.bytes_per_second > 0) {
+    scrubber_.emplace(context_, *executor_, segments_, options_.scrub);
+  }
+
   std::map<ShardId, LogIndex> ends;
   for (const RecoveredShard& shard : *shards) ends[shard.shard] = shard.applied;
   for (const Committed& end : log->ends) ends[end.shard] = std::max(ends[end.shard], end.up_to);
@@ -189,6 +193,7 @@ std::vector<Committed> FileDiskDataCenter::poll() {
   if (wal_ == nullptr) return {};  // the log is being replayed
   auto committed = wal_->poll();
   if (collector_) collector_->poll(now());
+  if (scrubber_) scrubber_->poll(now());
   prepare_wal_files();
   note_log_ends();
   refresh_free_bytes();
@@ -368,6 +373,7 @@ DiskStats FileDiskDataCenter::stats() const {
   stats.quarantined = segments_.worker().quarantine.count();
   if (wal_ == nullptr) return stats;
   if (collector_) stats.gc = collector_->stats();
+  if (scrubber_) stats.scrub = scrubber_->stats(now());
   const WalUsage usage = wal_->usage();
   stats.wal_bytes = usage.file_bytes;
   stats.wal_bytes_since_checkpoint = usage.written_bytes;
@@ -378,6 +384,7 @@ DiskStats FileDiskDataCenter::stats() const {
 
 void FileDiskDataCenter::stop() {
   if (collector_) collector_->stop();
+  if (scrubber_) scrubber_->stop();
   executor_->stop();  // it may be making WAL files
   segments_.worker().files.close_all();
   if (wal_ == nullptr) return;

@@ -14,6 +14,7 @@
 #include "storage/log_ends.h"
 #include "storage/segment_collector.h"
 #include "storage/segment_context.h"
+#include "storage/segment_scrubber.h"
 #include "storage/segment_store.h"
 #include "storage/wal_writer.h"
 
@@ -90,6 +91,7 @@ class FileDiskDataCenter final : public DiskDataCenter {
   std::unique_ptr<BackgroundExecutor> executor_;
   SegmentStore segments_;
   std::optional<SegmentCollector> collector_;
+  std::optional<SegmentScrubber> scrubber_;
   std::unique_ptr<WalWriter> wal_;
   LogEndsFile log_ends_;
   std::uint64_t noted_at_file_ = 0;

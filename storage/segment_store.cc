@@ -326,6 +326,23 @@ std::optional<IndexFlags> SegmentStore::install(const CopyPlan& plan,
   return queue->table.install(std::move(copy), plan.sources);
 }
 
+std::optional<ScrubSegment> SegmentStore::next_sealed(QueueId id, Sequence after) const {
+  const auto found = queues_.find(id);
+  if (found == queues_.end()) return {};
+  const Queue& queue = *found->second;
+  const auto& all = queue.table.segments();
+  auto at = std::upper_bound(all.begin(), all.end(), after,
+                             [](Sequence s, const auto& segment) { return s < segment->first; });
+  for (; at != all.end(); ++at) {
+    const Segment& segment = **at;
+    if (segment.state != SegmentState::kSealed || segment.validity.valid() == 0) continue;
+    return ScrubSegment{queue.files,         name_of(*queue.files),
+                        segment.name(),      segment.messages(),
+                        segment.written_end, queue.table.all_flags(segment.name()).valid};
+  }
+  return {};
+}
+
 IndexFlags SegmentStore::flags(const std::shared_ptr<QueueFiles>& files, SegmentName segment) {
   Queue* const queue = find(files);
   return queue == nullptr ? IndexFlags() : queue->table.all_flags(segment);

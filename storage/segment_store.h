@@ -31,6 +31,16 @@ struct SegmentWorker {
   SegmentReader reader;
 };
 
+/// A sealed segment that is to be verified, as it was when that was begun.
+struct ScrubSegment {
+  std::shared_ptr<QueueFiles> queue;
+  std::string queue_name;
+  SegmentName name;
+  std::uint32_t messages = 0;
+  std::uint64_t records_end = 0;
+  std::vector<std::uint64_t> valid;  // bit i: message with ordinal i
+};
+
 /// The queues' segments: keeps the tables, and has the background thread follow them. The part of
 /// DiskDataCenter that has to do with messages of queues; see there for what the calls promise.
 ///
@@ -89,6 +99,8 @@ class SegmentStore {
   void end_collecting(const CopyPlan& plan);
   /// Nothing if the queue has been dropped meanwhile.
   std::optional<IndexFlags> install(const CopyPlan& plan, std::unique_ptr<Segment> copy);
+  /// The queue's first sealed segment with a valid message that begins above `after`.
+  std::optional<ScrubSegment> next_sealed(QueueId queue, Sequence after) const;
   /// All flags of a segment; none if it is gone.
   IndexFlags flags(const std::shared_ptr<QueueFiles>& queue, SegmentName segment);
   /// Removes segments that have no valid message left.

@@ -106,5 +106,27 @@ TEST(GarbageText, ShowsEachNodeAndWhyOneDidNotAnswer) {
   EXPECT_TRUE(has(garbage_json(nodes), "{\"node\":\"n3\",\"error\":\"node n3 is down\"}"));
 }
 
+TEST(GarbageText, TellsHowFarTheScrubberIs) {
+  std::vector<client::GarbageDescription> nodes(2);
+  nodes[0].node = "n1";
+  nodes[0].scrub_bytes_per_second = 4 << 20;
+  nodes[0].scrubbed_bytes = 5 << 20;
+  nodes[1].node = "n2";
+  std::string text = garbage_text(nodes);
+  EXPECT_TRUE(has(text,
+                  "\nn1 verified 5.0 MiB of files, 4.0 MiB/s at most; no pass over all of them has "
+                  "ended; 0 damaged messages found\n"))
+      << text;
+  EXPECT_TRUE(has(text, "\nn2 verifies no files in the background")) << text;
+  EXPECT_TRUE(has(garbage_json(nodes), "\"scrub_passes\":0,\"last_scrub_ago_ms\":null"));
+  nodes[0].scrub_passes = 2;
+  nodes[0].last_scrub_ago = std::chrono::minutes(5);
+  nodes[0].scrub_found = 1;
+  text = garbage_text(nodes);
+  EXPECT_TRUE(has(text, "the last pass over all of them ended 5m ago; 1 damaged message found\n"))
+      << text;
+  EXPECT_TRUE(has(garbage_json(nodes), "\"last_scrub_ago_ms\":300000,\"scrub_found\":1"));
+}
+
 }  // namespace
 }  // namespace segue::cli

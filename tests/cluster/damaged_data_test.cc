@@ -38,6 +38,7 @@ class DamagedData : public ::testing::Test {
         "  wal_reserve_bytes: 1MiB\n"
         "  checkpoint_wal_bytes: 2MiB\n"
         "  segment_bytes: 1MiB\n"
+        "  scrub_bytes_per_second: 64MiB\n"
         "limits: {max_message_bytes: 64KiB, max_frame_bytes: 128KiB}\n";
     return options;
   }
@@ -156,6 +157,25 @@ TEST_F(DamagedData, ADamagedMessageIsSetAsideAndTheRestOfTheQueueGoesOn) {
   const auto cluster = connection_->admin().cluster_status();
   ASSERT_TRUE(cluster) << cluster.error().to_string();
   EXPECT_EQ(cluster->nodes.at(0).quarantined, 1u);
+}
+
+TEST_F(DamagedData, TheScrubberFindsADamagedMessageBeforeAnybodyReadsIt) {
+  stop_node();
+  const auto place = find(".data", body(500));
+  ASSERT_TRUE(place);
+  change_byte(place->first, place->second + 500);
+  start_node();
+  std::uint64_t found = 0;
+  const auto deadline = std::chrono::steady_clock::now() + kLong;
+  while (found == 0 && std::chrono::steady_clock::now() < deadline) {
+    const auto nodes = connection_->admin().collect_garbage(GarbageAction::kStatus, "");
+    ASSERT_TRUE(nodes) << nodes.error().to_string();
+    found = nodes->at(0).scrub_found;
+  }
+  EXPECT_EQ(found, 1u);
+  EXPECT_EQ(ready(), static_cast<std::uint64_t>(kMessages));
+  EXPECT_EQ(consume(kMessages - 1).size(), static_cast<std::size_t>(kMessages - 1));
+  EXPECT_EQ(ready(), 0u);
 }
 
 struct Ran {

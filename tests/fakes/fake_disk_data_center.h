@@ -252,6 +252,7 @@ class FakeDiskDataCenter final : public DiskDataCenter {
   std::map<QueueId, std::vector<StoredSegment>> segments_of;
   std::vector<std::pair<GcCommand, std::optional<QueueId>>> gc_commands;
   GcStats gc_stats;
+  ScrubStats scrub_stats;
 
   std::vector<StoredSegment> segments(QueueId id, Sequence after,
                                       std::size_t limit) const override {
@@ -300,6 +301,7 @@ class FakeDiskDataCenter final : public DiskDataCenter {
     stats.free_bytes = free_bytes;
     stats.wal_space_low = wal_full;
     stats.gc = gc_stats;
+    stats.scrub = scrub_stats;
     stats.wal_out_of_space = wal_full;
     return stats;
   }

@@ -219,10 +219,12 @@ TEST_F(QueueSemantics, TellsTheDiskWhatToDoAboutGarbage) {
   message.mutable_collect_garbage()->set_action(v1::CollectGarbage::ACTION_RUN);
   EXPECT_FALSE(request(message).reply.has_error());
   disk.gc_stats.debt_bytes = 77;
+  disk.scrub_stats.passes = 3;
   disk.gc_stats.longest_pause = std::chrono::microseconds(15);
   message.mutable_collect_garbage()->set_action(v1::CollectGarbage::ACTION_STATUS);
   const v1::GarbageDescription garbage = request(message).reply.garbage();
   EXPECT_EQ(garbage.debt_bytes(), 77u);
+  EXPECT_EQ(garbage.scrub_passes(), 3u);
   EXPECT_EQ(garbage.longest_pause_us(), 15u);
   ASSERT_EQ(disk.gc_commands.size(), 3u);
   EXPECT_EQ(disk.gc_commands[2].first, storage::GcCommand::kRun);

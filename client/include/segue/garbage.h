@@ -62,6 +62,14 @@ struct GarbageDescription {
   /// For which the node did nothing else, to put a copy in its place.
   std::chrono::microseconds last_pause{0};
   std::chrono::microseconds longest_pause{0};
+  /// The scrubber, which verifies complete files: how fast it may (0: it is off), what it has read,
+  /// passes over all files that ended, how long ago the last one did (nothing without one), damaged
+  /// messages that it found.
+  std::uint64_t scrub_bytes_per_second = 0;
+  std::uint64_t scrubbed_bytes = 0;
+  std::uint64_t scrub_passes = 0;
+  std::chrono::milliseconds last_scrub_ago{0};
+  std::uint64_t scrub_found = 0;
 };
 
 enum class GarbageAction {
