@@ -47,7 +47,7 @@ int report(Console& console, const std::string& what, const client::Error& error
 class SessionCommand : public Command {
  public:
   void declare(OptionTable& options) final;
-  int run(Console& console) final;
+  int run(Console& console) override;
 
  protected:
   virtual void declare_own(OptionTable& options) = 0;

@@ -349,6 +349,42 @@ v1::CollectGarbage::Action to_wire(GarbageAction action) {
   return v1::CollectGarbage::ACTION_STATUS;
 }
 
+BackupDescription from_wire(const v1::NodeBackupOk& wire) {
+  using State = BackupDescription::State;
+  BackupDescription backup;
+  switch (wire.state()) {
+    case v1::NodeBackupOk::STATE_RUNNING:
+      backup.state = State::kRunning;
+      break;
+    case v1::NodeBackupOk::STATE_DONE:
+      backup.state = State::kDone;
+      break;
+    case v1::NodeBackupOk::STATE_FAILED:
+      backup.state = State::kFailed;
+      break;
+    default:
+      break;
+  }
+  backup.target = wire.target();
+  if (wire.has_failure()) backup.failure = from_wire(wire.failure());
+  backup.files = wire.files();
+  backup.copied_bytes = wire.copied_bytes();
+  backup.total_bytes = wire.total_bytes();
+  return backup;
+}
+
+v1::NodeBackup::Action to_wire(BackupAction action) {
+  switch (action) {
+    case BackupAction::kStatus:
+      return v1::NodeBackup::ACTION_STATUS;
+    case BackupAction::kStart:
+      return v1::NodeBackup::ACTION_START;
+    case BackupAction::kCancel:
+      return v1::NodeBackup::ACTION_CANCEL;
+  }
+  return v1::NodeBackup::ACTION_STATUS;
+}
+
 Status check_text(const google::protobuf::Message& message) {
   using google::protobuf::FieldDescriptor;
   const auto* reflection = message.GetReflection();

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "common/status.h"
+#include "segue/backup.h"
 #include "segue/cluster.h"
 #include "segue/garbage.h"
 #include "segue/message.h"
@@ -35,6 +36,8 @@ ClusterDescription from_wire(const v1::ClusterStatusOk& wire);
 QueueSegments from_wire(const v1::ListSegmentsOk& wire);
 GarbageDescription from_wire(const v1::GarbageDescription& wire);
 v1::CollectGarbage::Action to_wire(GarbageAction action);
+BackupDescription from_wire(const v1::NodeBackupOk& wire);
+v1::NodeBackup::Action to_wire(BackupAction action);
 
 /// INVALID_ARGUMENT if a single text field of `message`, or of a message in it, is not UTF-8: the
 /// router could not parse the frame. Tables are left to check_table().

@@ -27,16 +27,6 @@ std::string counted(std::uint64_t number, const char* noun) {
   return grouped(number) + " " + noun + (number == 1 ? "" : "s");
 }
 
-std::string amount_of_bytes(std::uint64_t bytes) {
-  constexpr std::array kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
-  auto amount = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; amount >= 1024 && unit + 1 < kUnits.size(); ++unit) amount /= 1024;
-  std::array<char, 32> text;
-  std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", amount, kUnits[unit]);
-  return text.data();
-}
-
 std::size_t width(const std::string& cell) {
   return static_cast<std::size_t>(
       std::count_if(cell.begin(), cell.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
@@ -95,6 +85,16 @@ void append_json(std::string& json, const CheckFinding& finding) {
 }
 
 }  // namespace
+
+std::string amount_of_bytes(std::uint64_t bytes) {
+  constexpr std::array kUnits{"B", "KiB", "MiB", "GiB", "TiB"};
+  auto amount = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; amount >= 1024 && unit + 1 < kUnits.size(); ++unit) amount /= 1024;
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), unit == 0 ? "%.0f %s" : "%.1f %s", amount, kUnits[unit]);
+  return text.data();
+}
 
 std::string data_check_printable(std::string_view text) {
   std::string shown;

@@ -22,6 +22,8 @@ struct DataCheckResult {
 std::string data_check_text(const DataCheckResult& result);
 /// One JSON object.
 std::string data_check_json(const DataCheckResult& result);
+/// "1.5 MiB".
+std::string amount_of_bytes(std::uint64_t bytes);
 /// "12 files, 3,000 messages, 1.5 MiB".
 std::string data_check_amount(const storage::CheckTotals& totals);
 /// What comes from the disk, for a terminal: nothing in it but characters that show.

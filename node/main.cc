@@ -11,6 +11,7 @@
 #include "common/program_error.h"
 #include "common/protobuf_setup.h"
 #include "common/zmq_socket.h"
+#include "node/backup_run.h"
 #include "node/data_check_run.h"
 #include "node/data_repair_run.h"
 #include "node/memory_trim.h"
@@ -41,7 +42,8 @@ constexpr const char* kFooter =
     "Exit codes:\n"
     "   0  stopped by a signal, the configuration is valid (--check), or the data is\n"
     "      whole (--check-data)\n"
-    "   1  --check-data has found problems, or --repair could not repair all\n"
+    "   1  --check-data has found problems, --repair could not repair all, or the backup is\n"
+    "      damaged (--restore)\n"
     "  64  wrong arguments\n"
     "  69  cannot listen on its endpoint\n"
     "  71  the disk fails, is full, or what is on it is damaged\n"
@@ -51,7 +53,8 @@ constexpr const char* kFooter =
     "Example:\n"
     "  segue-node --config cluster.yaml --id n1\n"
     "  segue-node --check-data /var/lib/segue/n1\n"
-    "  segue-node --check-data /var/lib/segue/n1 --repair --dry-run\n";
+    "  segue-node --check-data /var/lib/segue/n1 --repair --dry-run\n"
+    "  segue-node --back-up /var/lib/segue/n1 --to /backup/n1\n";
 
 struct Arguments {
   std::string config;
@@ -61,6 +64,9 @@ struct Arguments {
   std::string check_data;
   bool repair = false;
   bool dry_run = false;
+  std::string back_up;
+  std::string restore;
+  std::string to;
   bool json = false;
 };
 
@@ -74,6 +80,11 @@ std::optional<int> check(const Arguments& arguments) {
     complain("--dry-run goes with --repair only");
     return kUsage;
   }
+  if (!arguments.back_up.empty() || !arguments.restore.empty()) {
+    if (!arguments.to.empty()) return std::nullopt;
+    complain("--back-up and --restore need --to: the directory to write to");
+    return kUsage;
+  }
   if (!arguments.check_data.empty()) return std::nullopt;
   if (arguments.repair) {
     complain("--repair goes with --check-data only");
@@ -84,7 +95,7 @@ std::optional<int> check(const Arguments& arguments) {
     return kUsage;
   }
   if (arguments.json) {
-    complain("--json goes with --check-data only");
+    complain("--json goes with --check-data, --back-up and --restore only");
     return kUsage;
   }
   if (arguments.id.empty() && !arguments.check) {
@@ -122,7 +133,16 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
                "starts on, and keeps what it replaces in a folder of it");
   app.add_flag("--dry-run", arguments.dry_run,
                "With --repair: only tells what it would do, and changes nothing");
-  app.add_flag("--json", arguments.json, "With --check-data: print JSON");
+  app.add_option("--back-up", arguments.back_up,
+                 "Only copy the data directory of a node that does not run to the directory --to, "
+                 "with a manifest")
+      ->type_name("DIR");
+  app.add_option("--restore", arguments.restore,
+                 "Only make a data directory, --to, out of such a copy")
+      ->type_name("BACKUP");
+  app.add_option("--to", arguments.to, "With --back-up and --restore: empty, or not there yet")
+      ->type_name("DIR");
+  app.add_flag("--json", arguments.json, "With --check-data, --back-up, --restore: print JSON");
   app.set_version_flag("--version", "segue-node " SEGUE_VERSION);
   try {
     app.parse(argc, argv);
@@ -222,6 +242,12 @@ int main(int argc, char** argv) {
   }
   if (!arguments.check_data.empty()) {
     return segue::node::run_data_check(arguments.check_data, arguments.json);
+  }
+  if (!arguments.back_up.empty()) {
+    return segue::node::run_backup(arguments.back_up, arguments.to, arguments.json);
+  }
+  if (!arguments.restore.empty()) {
+    return segue::node::run_restore(arguments.restore, arguments.to, arguments.json);
   }
   const std::optional<ClusterConfig> config = load(arguments);
   if (!config.has_value()) return kConfig;

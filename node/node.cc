@@ -24,6 +24,7 @@ QueueHost::Options queue_options(const ClusterConfig& config, const NodeConfig& 
   QueueHost::Options options;
   options.memory_limit = self.memory_limit;
   options.free_disk_limit = config.storage.free_disk_limit;
+  options.backup_bytes_per_second = config.gc.bytes_per_second;
   options.checkpoint_wal_bytes = config.storage.checkpoint_wal_bytes;
   options.checkpoint_interval = config.storage.checkpoint_interval;
   options.durability_sync = config.durability.sync;

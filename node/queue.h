@@ -164,6 +164,11 @@ class Queue {
   void finish_store(bool written);
   bool storing() const { return storing_; }
   bool has_unstored() const { return active_ && active_->messages.highest() > stored_through_; }
+  /// Appends unsettled messages in memory above `after` to `runs`, in order, about `max_bytes`: all
+  /// there are from written_through() on. Returns up to where it looked.
+  Sequence collect(Sequence after, std::uint64_t max_bytes, std::vector<MessageRun>& runs) const;
+  /// load() finds every unsettled message up to here.
+  Sequence written_through() const { return written_through_; }
   /// Whether load() finds every unsettled message up to here.
   bool is_written(Sequence through) const;
   /// Forgets bodies that are on disk: those beyond `keep` bytes from the cursor on; what was

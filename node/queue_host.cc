@@ -11,6 +11,7 @@
 #include "node/checkpointer.h"
 #include "node/delivery.h"
 #include "node/queue_arguments.h"
+#include "node/queue_browse.h"
 #include "node/queue_gets.h"
 #include "node/queue_requests.h"
 #include "node/queue_storer.h"
@@ -45,7 +46,9 @@ struct WithDisk {
                       auto_delete),
         settles(queues, shards, subscriptions, output),
         gets(queues, shards, subscriptions, read_ahead, output),
-        requests(disk, queues, shards, gets, output),
+        browse(disk, queues, output),
+        requests({"", options.free_disk_limit, options.backup_bytes_per_second}, disk, queues,
+                 shards, gets, browse, output),
         delivery(queues, shards, output, read_ahead, gets) {}
 
   storage::DiskDataCenter& disk;
@@ -59,6 +62,7 @@ struct WithDisk {
   Subscriptions subscriptions;
   SettleIntake settles;
   QueueGets gets;
+  QueueBrowse browse;
   QueueRequests requests;
   Delivery delivery;
 };

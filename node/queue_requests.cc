@@ -31,6 +31,20 @@ v1::SegmentDescription::State state_of(storage::StoredSegment::State state) {
   return v1::SegmentDescription::STATE_UNSPECIFIED;
 }
 
+v1::NodeBackupOk::State state_of(storage::BackupState::Stage stage) {
+  switch (stage) {
+    case storage::BackupState::Stage::kNone:
+      return v1::NodeBackupOk::STATE_NONE;
+    case storage::BackupState::Stage::kRunning:
+      return v1::NodeBackupOk::STATE_RUNNING;
+    case storage::BackupState::Stage::kDone:
+      return v1::NodeBackupOk::STATE_DONE;
+    case storage::BackupState::Stage::kFailed:
+      return v1::NodeBackupOk::STATE_FAILED;
+  }
+  return v1::NodeBackupOk::STATE_NONE;
+}
+
 std::uint64_t microseconds(Duration duration) {
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(duration).count());
@@ -46,6 +60,10 @@ void QueueRequests::on_request(PeerId peer, const v1::QueueRequest& request) {
     collect_garbage(request.collect_garbage(), std::nullopt, "", reply);
     return output_.queue_reply(peer, std::move(reply), {});
   }
+  if (request.queue_id() == 0 && request.has_backup()) {
+    backup(request.backup(), reply);
+    return output_.queue_reply(peer, std::move(reply), {});
+  }
   if (hosted == nullptr || !hosted->queue.defined()) {
     const std::string id = std::to_string(request.queue_id());
     *reply.mutable_error() = status_error(
@@ -55,6 +73,8 @@ void QueueRequests::on_request(PeerId peer, const v1::QueueRequest& request) {
   switch (request.kind_case()) {
     case v1::QueueRequest::kGet:
       return gets_.on_get(peer, request.request_id(), *hosted, request.get());
+    case v1::QueueRequest::kBrowse:
+      return browse_.on_browse(peer, request.request_id(), *hosted, request.browse());
     case v1::QueueRequest::kPurge:
       return purge(peer, request.request_id(), *hosted);
     case v1::QueueRequest::kStatus:
@@ -70,6 +90,7 @@ void QueueRequests::on_request(PeerId peer, const v1::QueueRequest& request) {
       collect_garbage(request.collect_garbage(), hosted->queue.id(), hosted->queue.display_name(),
                       reply);
       break;
+    case v1::QueueRequest::kBackup:
     case v1::QueueRequest::KIND_NOT_SET:
       *reply.mutable_error() = status_error(Code::kNotImplemented, hosted->queue.display_name(),
                                             "a request of a kind that this version does not know");
@@ -178,6 +199,38 @@ void QueueRequests::collect_garbage(const v1::CollectGarbage& wanted, std::optio
   garbage.set_scrub_passes(disk.scrub.passes);
   garbage.set_last_scrub_ago_ms(microseconds(disk.scrub.since_last_pass) / 1000);
   garbage.set_scrub_found(disk.scrub.found);
+}
+
+void QueueRequests::backup(const v1::NodeBackup& wanted, v1::QueueReply& reply) {
+  Status done;
+  storage::BackupOptions options = backup_options_;
+  switch (wanted.action()) {
+    case v1::NodeBackup::ACTION_STATUS:
+      break;
+    case v1::NodeBackup::ACTION_START:
+      options.target = wanted.target();
+      done = disk_.begin_backup(std::move(options));
+      break;
+    case v1::NodeBackup::ACTION_CANCEL:
+      disk_.cancel_backup();
+      break;
+    default:
+      done = Status(Code::kNotImplemented, "an action that this version does not know");
+  }
+  if (!done.is_ok()) *reply.mutable_error() = status_error(done, wanted.target());
+  const storage::BackupState state = disk_.backup();
+  v1::NodeBackupOk& told = *reply.mutable_backup();
+  told.set_state(state_of(state.stage));
+  told.set_target(state.target);
+  if (!state.failure.is_ok()) {
+    // What is wrong with the target is for who asked, not for who runs the node.
+    const Code code = state.failure.code() == Code::kInvalidConfig ? Code::kPreconditionFailed
+                                                                   : state.failure.code();
+    *told.mutable_failure() = status_error(Status(code, state.failure.message()), state.target);
+  }
+  told.set_files(state.files);
+  told.set_copied_bytes(state.copied_bytes);
+  told.set_total_bytes(state.total_bytes);
 }
 
 void QueueRequests::describe(const HostedQueue& hosted, v1::QueueDescription& description) const {

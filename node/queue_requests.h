@@ -4,6 +4,7 @@
 #include <string>
 
 #include "node/peer_output.h"
+#include "node/queue_browse.h"
 #include "node/queue_gets.h"
 #include "node/queue_table.h"
 #include "node/shard_table.h"
@@ -13,13 +14,21 @@
 namespace segue::node {
 
 /// Requests about one queue: get, purge, status, whether it may be deleted, its files and their
-/// garbage. Reactor's thread.
+/// garbage; and about the node's whole data: garbage, backup. Reactor's thread.
 class QueueRequests {
  public:
-  /// The references outlive this.
-  QueueRequests(storage::DiskDataCenter& disk, QueueTable& queues, ShardTable& shards,
-                QueueGets& gets, PeerOutput& output)
-      : disk_(disk), queues_(queues), shards_(shards), gets_(gets), output_(output) {}
+  /// The references outlive this. `backup` says how backups are made; their target comes with the
+  /// request.
+  QueueRequests(const storage::BackupOptions& backup, storage::DiskDataCenter& disk,
+                QueueTable& queues, ShardTable& shards, QueueGets& gets, QueueBrowse& browse,
+                PeerOutput& output)
+      : backup_options_(backup),
+        disk_(disk),
+        queues_(queues),
+        shards_(shards),
+        gets_(gets),
+        browse_(browse),
+        output_(output) {}
 
   void on_request(PeerId peer, const v1::QueueRequest& request);
 
@@ -29,12 +38,15 @@ class QueueRequests {
   void list_segments(QueueId queue, const v1::ListSegments& wanted, v1::QueueReply& reply) const;
   void collect_garbage(const v1::CollectGarbage& wanted, std::optional<QueueId> queue,
                        const std::string& entity, v1::QueueReply& reply);
+  void backup(const v1::NodeBackup& wanted, v1::QueueReply& reply);
   void describe(const HostedQueue& hosted, v1::QueueDescription& description) const;
 
+  const storage::BackupOptions backup_options_;  // but the target
   storage::DiskDataCenter& disk_;
   QueueTable& queues_;
   ShardTable& shards_;
   QueueGets& gets_;
+  QueueBrowse& browse_;
   PeerOutput& output_;
 };
 

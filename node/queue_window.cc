@@ -128,6 +128,13 @@ void Queue::finish_store(bool written) {
   unstored_bytes_ = active_ ? active_->messages.body_bytes(stored_through_, applied_through()) : 0;
 }
 
+Sequence Queue::collect(Sequence after, std::uint64_t max_bytes,
+                        std::vector<MessageRun>& runs) const {
+  if (!active_) return applied_through();
+  const Sequence through = active_->messages.collect(after, applied_through(), max_bytes, runs);
+  return runs.empty() ? applied_through() : through;
+}
+
 bool Queue::is_written(Sequence through) const {
   if (written_through_ >= through) return true;
   return !storing_ && (!active_ || !active_->messages.first_run(stored_through_.next(), through));

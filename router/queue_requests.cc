@@ -53,6 +53,31 @@ void QueueRequestsPath::status(const RequestContext& context, const v1::QueueSta
               });
 }
 
+void QueueRequestsPath::browse(const RequestContext& context, const v1::Browse& request) {
+  const v1::QueueDefinition* queue = usable(context, request.queue());
+  if (queue == nullptr) return;
+  v1::QueueRequest question;
+  question.set_queue_id(queue->id());
+  *question.mutable_browse() = request;
+  NodeRequests::Options options;
+  options.repeatable = true;
+  options.wait_for_node = true;
+  nodes_.send(lookup_.node(*queue), lookup_.node_id(*queue), std::move(question),
+              lookup_.catalog().needed_for(QueueId(queue->id())), options,
+              [context](v1::QueueReply& answer, const SharedBytes& bodies) {
+                if (answer.has_error()) return context.fail(answer.error());
+                v1::Reply reply;
+                v1::BrowseOk& browsed = *reply.mutable_browse_ok();
+                browsed = std::move(*answer.mutable_browse());
+                if (!answer.has_delivery()) return context.reply(std::move(reply));
+                if (!browsed.mutable_batch()->ParseFromString(answer.delivery().batch())) {
+                  return context.fail(
+                      make_error(Code::kInternalError, "", "the node's answer cannot be read"));
+                }
+                context.reply_with_body(std::move(reply), bodies);
+              });
+}
+
 void QueueRequestsPath::consume(const RequestContext& context, Session& session,
                                 const v1::Consume& request) {
   const v1::QueueDefinition* queue = usable(context, request.queue());

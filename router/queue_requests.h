@@ -7,8 +7,8 @@
 
 namespace segue::router {
 
-/// Requests about one queue that its node answers: purge, status; and those of consumers and polls,
-/// which the delivery path does. One thread.
+/// Requests about one queue that its node answers: purge, status, browse; and those of consumers
+/// and polls, which the delivery path does. One thread.
 class QueueRequestsPath {
  public:
   QueueRequestsPath(const QueueLookup& lookup, NodeRequests& nodes, DeliveryPath& deliveries)
@@ -16,6 +16,7 @@ class QueueRequestsPath {
 
   void purge(const RequestContext& context, const v1::QueuePurge& request);
   void status(const RequestContext& context, const v1::QueueStatus& request);
+  void browse(const RequestContext& context, const v1::Browse& request);
   void consume(const RequestContext& context, Session& session, const v1::Consume& request);
   void cancel(const RequestContext& context, Session& session, const v1::Cancel& request);
   void qos(const RequestContext& context, Session& session, const v1::Qos& request);

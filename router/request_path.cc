@@ -74,6 +74,10 @@ void RequestPath::dispatch(const RequestContext& context, Session& session, v1::
       return garbage_.segments(context, request.list_segments());
     case v1::Request::kCollectGarbage:
       return garbage_.collect(context, request.collect_garbage());
+    case v1::Request::kNodeBackup:
+      return backups_.node_backup(context, request.node_backup());
+    case v1::Request::kBrowse:
+      return queues_.browse(context, request.browse());
     case v1::Request::kClusterStatus: {
       v1::Reply reply;
       *reply.mutable_cluster_status_ok() = cluster_.report();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "router/backup_requests.h"
 #include "router/cluster_report.h"
 #include "router/garbage_requests.h"
 #include "router/list_requests.h"
@@ -18,13 +19,14 @@ class RequestPath {
  public:
   RequestPath(std::uint32_t max_in_flight, SessionTable& sessions, TopologyRequests& topology,
               QueueRequestsPath& queues, ListRequests& lists, GarbageRequests& garbage,
-              const ClusterReport& cluster)
+              BackupRequests& backups, const ClusterReport& cluster)
       : max_in_flight_(max_in_flight),
         sessions_(sessions),
         topology_(topology),
         queues_(queues),
         lists_(lists),
         garbage_(garbage),
+        backups_(backups),
         cluster_(cluster) {}
 
   /// The request may be taken apart.
@@ -45,6 +47,7 @@ class RequestPath {
   QueueRequestsPath& queues_;
   ListRequests& lists_;
   GarbageRequests& garbage_;
+  BackupRequests& backups_;
   const ClusterReport& cluster_;
   std::unordered_map<SessionId, std::uint32_t> in_flight_;
 };

@@ -73,10 +73,11 @@ struct Router::Parts final : CatalogView::Observer {
         queues(lookup, node_requests, delivery),
         lists(lookup, node_requests),
         garbage(lookup, nodes, node_requests),
+        backups(nodes, node_requests),
         report(self_of(config, router_id, start.now), catalog, nodes, publish.shards(), sessions,
                turn),
         requests(config.limits.max_requests_in_flight, sessions, topology, queues, lists, garbage,
-                 report),
+                 backups, report),
         exclusive(lookup, catalog_requests, sessions, turn, log),
         server(client_options(config, router_id), {publish, delivery, requests, exclusive}, catalog,
                sessions, clients, turn, log) {
@@ -111,6 +112,7 @@ struct Router::Parts final : CatalogView::Observer {
   QueueRequestsPath queues;
   ListRequests lists;
   GarbageRequests garbage;
+  BackupRequests backups;
   ClusterReport report;
   RequestPath requests;
   ExclusiveQueues exclusive;

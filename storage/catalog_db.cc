@@ -379,4 +379,11 @@ Result<std::unique_ptr<CatalogDb>> CatalogDb::open_image(const std::string& path
   return std::unique_ptr<CatalogDb>(std::move(catalog));
 }
 
+Status copy_catalog(const std::string& from, const std::string& to) {
+  // It only reads there; a sync of the copy that fails is a failed copy.
+  auto database = CatalogSqlite::open(from, [](const Status&) {});
+  if (!database.is_ok()) return database.status();
+  return (*database)->copy_to(to);
+}
+
 }  // namespace segue::storage

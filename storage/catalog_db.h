@@ -46,4 +46,8 @@ class CatalogDb {
   virtual CatalogIndex applied() const = 0;
 };
 
+/// Writes a copy of a catalog's file, as of its last commit, to `to`, which must not exist; also
+/// while it is in use. The copy is one file, not synced.
+Status copy_catalog(const std::string& from, const std::string& to);
+
 }  // namespace segue::storage

@@ -221,4 +221,15 @@ void CatalogSqlite::roll_back() {
   (void)sqlite3_exec(database_, "ROLLBACK", nullptr, nullptr, nullptr);
 }
 
+Status CatalogSqlite::copy_to(const std::string& path) {
+  sqlite3_stmt* vacuum = nullptr;
+  const int prepared = sqlite3_prepare_v2(database_, "VACUUM INTO ?", -1, &vacuum, nullptr);
+  if (prepared != SQLITE_OK) return error(prepared, "copying the catalog to " + path);
+  sqlite3_bind_text64(vacuum, 1, path.data(), path.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  const int result = sqlite3_step(vacuum);
+  Status status = result == SQLITE_DONE ? Status() : error(result, "copying it to " + path);
+  sqlite3_finalize(vacuum);
+  return status;
+}
+
 }  // namespace segue::storage

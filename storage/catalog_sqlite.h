@@ -97,6 +97,8 @@ class CatalogSqlite {
   Status commit() { return execute("COMMIT", "committing"); }
   /// Undoes what was done since begin(); nothing if SQLite has done so by itself.
   void roll_back();
+  /// Writes all of it to a new file.
+  Status copy_to(const std::string& path);
   /// CORRUPTION that says what to do.
   Status damaged(const std::string& what) const;
 

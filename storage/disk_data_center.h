@@ -64,6 +64,24 @@ struct StoredSegment {
   std::uint32_t valid = 0;
 };
 
+/// What a backup of a running node is to be.
+struct BackupOptions {
+  std::string target;                            // a directory that is empty or not there
+  std::uint64_t keep_free = 0;                   // bytes that must stay free where the target is
+  std::uint64_t bytes_per_second = 64ull << 20;  // how fast sealed segments are copied
+};
+
+/// The backup that is being made, or was made last.
+struct BackupState {
+  enum class Stage { kNone, kRunning, kDone, kFailed };
+  Stage stage = Stage::kNone;
+  std::string target;
+  Status failure;           // of kFailed
+  std::uint64_t files = 0;  // finished
+  std::uint64_t copied_bytes = 0;
+  std::uint64_t total_bytes = 0;  // 0: not known yet
+};
+
 struct DiskStats {
   std::uint64_t wal_bytes = 0;  // of WAL files that are not free for recycling
   std::uint64_t wal_bytes_since_checkpoint =
@@ -150,6 +168,18 @@ class DiskDataCenter {
   virtual QueueGc collecting(QueueId queue) const = 0;
   /// The queue's own thresholds, until drop_queue().
   virtual void set_gc(QueueId queue, const GcOverrides& overrides) = 0;
+
+  // ---- backup
+
+  /// Begins to copy everything that is durable now, and perhaps a little more, to the target, on
+  /// the background thread, step by step beside the work: what a crash at one moment would leave,
+  /// without its loose ends. The target is a backup when its manifest is written. After a failure
+  /// (also to begin: the target is not empty, there is no room) or a cancel nothing of it is left.
+  /// PRECONDITION_FAILED while another is being made.
+  virtual Status begin_backup(BackupOptions options) = 0;
+  /// Does nothing unless one is being made. It ends a moment later.
+  virtual void cancel_backup() = 0;
+  virtual BackupState backup() const = 0;
 
   // ---- other work
 

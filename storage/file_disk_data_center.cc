@@ -56,7 +56,13 @@ FileDiskDataCenter::FileDiskDataCenter(FileSystem& files, DiskOptions options,
                directory_->path(), options_.segment_bytes, options_.fatal},
       executor_(std::move(executor)),
       segments_(context_, *executor_, options_.queue_name),
-      log_ends_(files_, directory_->path()) {}
+      log_ends_(files_, directory_->path()) {
+  backup_ = std::make_unique<OnlineBackup>(OnlineBackup::Parts{
+      files_, *executor_, context_.log, options_.clock == nullptr ? clock_ : *options_.clock,
+      directory_->path(), Identity{options_.cluster, options_.node_id, options_.shard_count},
+      [this](bool holds) { hold_for_backup(holds); },
+      [this] { return wal_ == nullptr ? std::vector<WalFileUse>() : wal_->extent(); }});
+}
 
 FileDiskDataCenter::~FileDiskDataCenter() {
   // Ends the thread before what it works on goes; nothing new is started, no callbacks are run.
@@ -69,6 +75,8 @@ Result<OpenedDisk> FileDiskDataCenter::recover(std::unique_ptr<FileDiskDataCente
   // Before the background thread's first answer the disk must not look full.
   const auto free = files_.free_bytes(directory_->path());
   if (free.is_ok()) free_bytes_ = *free;
+  // What a backup left that the process did not survive.
+  SEGUE_RETURN_IF_ERROR(remove_tree(files_, directory_->path_of(kBackupLinksName)));
   SEGUE_RETURN_IF_ERROR(load_log_ends());
   SEGUE_RETURN_IF_ERROR(segments_.worker().quarantine.load());
   SegmentRecovery segment_recovery(context_, segments_, options_.settles_in_state);
@@ -194,6 +202,7 @@ std::vector<Committed> FileDiskDataCenter::poll() {
   auto committed = wal_->poll();
   if (collector_) collector_->poll(now());
   if (scrubber_) scrubber_->poll(now());
+  backup_->poll(now());
   prepare_wal_files();
   note_log_ends();
   refresh_free_bytes();
@@ -263,6 +272,10 @@ StoredQueue FileDiskDataCenter::stored(QueueId queue) const {
 void FileDiskDataCenter::checkpoint(ShardId shard, LogIndex applied, std::string state,
                                     std::function<void(Status)> done) {
   CheckpointCall call{applied, std::move(state), std::move(done)};
+  if (checkpoints_held_) {
+    held_checkpoints_.emplace_back(shard, std::move(call));
+    return;
+  }
   const auto running = checkpoints_.find(shard);
   if (running != checkpoints_.end()) {
     running->second.push_back(std::move(call));
@@ -357,6 +370,21 @@ void FileDiskDataCenter::set_gc(QueueId queue, const GcOverrides& overrides) {
   if (collector_) collector_->set_overrides(queue, overrides);
 }
 
+// ---- backup
+
+Status FileDiskDataCenter::begin_backup(BackupOptions options) {
+  return backup_->begin(std::move(options));
+}
+
+void FileDiskDataCenter::hold_for_backup(bool holds) {
+  checkpoints_held_ = holds;
+  wal_->hold(holds);
+  if (holds) return;
+  for (auto& [shard, call] : std::exchange(held_checkpoints_, {})) {
+    checkpoint(shard, call.applied, std::move(call.state), std::move(call.done));
+  }
+}
+
 // ---- other work
 
 void FileDiskDataCenter::run_in_background(std::function<void()> work, std::function<void()> done) {
@@ -385,6 +413,7 @@ DiskStats FileDiskDataCenter::stats() const {
 void FileDiskDataCenter::stop() {
   if (collector_) collector_->stop();
   if (scrubber_) scrubber_->stop();
+  backup_->cancel();
   executor_->stop();  // it may be making WAL files
   segments_.worker().files.close_all();
   if (wal_ == nullptr) return;

@@ -12,6 +12,7 @@
 #include "storage/data_directory.h"
 #include "storage/disk_data_center.h"
 #include "storage/log_ends.h"
+#include "storage/online_backup.h"
 #include "storage/segment_collector.h"
 #include "storage/segment_context.h"
 #include "storage/segment_scrubber.h"
@@ -52,6 +53,9 @@ class FileDiskDataCenter final : public DiskDataCenter {
   Status collect(GcCommand command, std::optional<QueueId> queue) override;
   QueueGc collecting(QueueId queue) const override;
   void set_gc(QueueId queue, const GcOverrides& overrides) override;
+  Status begin_backup(BackupOptions options) override;
+  void cancel_backup() override { backup_->cancel(); }
+  BackupState backup() const override { return backup_->state(); }
   void run_in_background(std::function<void()> work, std::function<void()> done) override;
   DiskStats stats() const override;
   void stop() override;
@@ -74,6 +78,7 @@ class FileDiskDataCenter final : public DiskDataCenter {
                              const ShardsReady& shards_ready, const Replay& replay);
   Result<RecoveredWal> recover_log(const std::vector<RecoveredShard>& shards, const Replay& replay);
   void begin_checkpoint(ShardId shard, CheckpointCall call);
+  void hold_for_backup(bool holds);
   void end_checkpoint(ShardId shard, const CheckpointJob& job, CheckpointCall& call);
   TimePoint now() const;
   void prepare_wal_files();
@@ -98,6 +103,10 @@ class FileDiskDataCenter final : public DiskDataCenter {
   bool writing_log_ends_ = false;
   // A checkpoint of the shard is being written; those that wait for its end.
   std::map<ShardId, std::vector<CheckpointCall>> checkpoints_;
+  // While a backup needs files as they are.
+  bool checkpoints_held_ = false;
+  std::vector<std::pair<ShardId, CheckpointCall>> held_checkpoints_;
+  std::unique_ptr<OnlineBackup> backup_;
   bool preparing_wal_files_ = false;
   bool refreshing_free_bytes_ = false;
   std::optional<TimePoint> free_bytes_refreshed_;

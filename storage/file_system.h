@@ -58,6 +58,9 @@ class FileSystem {
   virtual Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) = 0;
   /// Replaces `to` if it exists. Durable after sync_directory of the parent.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
+  /// Gives the file a second name, which must not be taken: both are the same file from then on.
+  /// NOT_IMPLEMENTED where the file system has no hard links.
+  virtual Status link(const std::string& from, const std::string& to) = 0;
   /// No error if the file is missing.
   virtual Status remove(const std::string& path) = 0;
   /// Removes an empty directory; no error if missing.

@@ -7,9 +7,11 @@
 #include <string_view>
 #include <utility>
 
+#include "storage/backup_manifest.h"
 #include "storage/catalog_db.h"
 #include "storage/catalog_image.h"
 #include "storage/checkpoint_file.h"
+#include "storage/online_backup.h"
 #include "storage/quarantine_record.h"
 #include "storage/queue_check.h"
 #include "storage/wal_check.h"
@@ -51,9 +53,10 @@ void NodeCheck::run() {
 }
 
 void NodeCheck::check_names() {
-  const std::set<std::string> known{
-      "identity",       "node.lock",      "wal",      "shards",     "catalog.db",
-      "catalog.db-wal", "catalog.db-shm", "log_ends", "lost+found", "quarantine"};
+  const std::set<std::string> known{"identity",       "node.lock",        "wal",
+                                    "shards",         "catalog.db",       "catalog.db-wal",
+                                    "catalog.db-shm", "log_ends",         "lost+found",
+                                    "quarantine",     kBackupManifestName};
   const std::set<std::string> unfinished{"identity.new", "log_ends.new", "catalog.db-journal",
                                          "wal.repaired"};
   const auto names = files_.list(directory_);
@@ -64,7 +67,11 @@ void NodeCheck::check_names() {
       report_.note(path_of(name), "what a repair has replaced; remove it when all is well");
       continue;
     }
-    if (unfinished.contains(name)) {
+    if (name == kBackupLinksName) {
+      report_.note(path_of(name),
+                   "second names that a backup needed when the process ended; the next start "
+                   "removes them");
+    } else if (unfinished.contains(name)) {
       report_.note(path_of(name), "was being written when the process ended; it means nothing");
     } else {
       report_.problem(path_of(name), "is no file of Segue; it is left alone");

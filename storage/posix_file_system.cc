@@ -75,6 +75,15 @@ Status PosixFileSystem::rename(const std::string& from, const std::string& to) {
   return system_error(from, "rename to " + to, errno);
 }
 
+Status PosixFileSystem::link(const std::string& from, const std::string& to) {
+  if (::link(from.c_str(), to.c_str()) == 0) return Status::ok();
+  if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS) {
+    return Status(Code::kNotImplemented,
+                  from + ": link to " + to + ": the file system has no hard links");
+  }
+  return system_error(from, "link to " + to, errno);
+}
+
 Status PosixFileSystem::remove(const std::string& path) {
   if (::unlink(path.c_str()) == 0 || errno == ENOENT) return Status::ok();
   return system_error(path, "remove", errno);

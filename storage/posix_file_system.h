@@ -13,6 +13,7 @@ class PosixFileSystem final : public FileSystem {
  public:
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override;
   Status rename(const std::string& from, const std::string& to) override;
+  Status link(const std::string& from, const std::string& to) override;
   Status remove(const std::string& path) override;
   Status remove_directory(const std::string& path) override;
   Status make_directories(const std::string& path) override;

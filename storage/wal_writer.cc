@@ -213,15 +213,24 @@ void WalWriter::take_report(Report& report) {
 void WalWriter::release(ShardId shard, LogIndex applied) {
   LogIndex& index = released_[shard];
   index = std::max(index, applied);
-  const std::size_t kept = writing_ ? 1 : 0;
-  while (used_.size() > kept && is_released(used_.front().highest)) {
-    files_.release(used_.front().number, used_.front().file_bytes);
-    used_.pop_front();
-  }
+  let_go();
   while (!stretches_.empty() && is_released(stretches_.front().highest)) {
     written_bytes_ -= stretches_.front().bytes;
     stretches_.pop_front();
   }
+}
+
+void WalWriter::let_go() {
+  const std::size_t kept = writing_ ? 1 : 0;
+  while (!held_ && used_.size() > kept && is_released(used_.front().highest)) {
+    files_.release(used_.front().number, used_.front().file_bytes);
+    used_.pop_front();
+  }
+}
+
+void WalWriter::hold(bool holds) {
+  held_ = holds;
+  let_go();
 }
 
 void WalWriter::note_written(std::uint64_t bytes, const std::vector<Committed>& highest) {

@@ -64,6 +64,11 @@ class WalWriter {
   /// Records of the shard at or below `applied` are no longer needed. Files whose records are all
   /// released are recycled by the next prepare_files(), oldest first.
   void release(ShardId shard, LogIndex applied);
+  /// While it holds, no file is recycled; what was released meanwhile is when it ends.
+  void hold(bool holds);
+  /// The files with records that are needed, and the one being written: up to `used_bytes` of each,
+  /// in order, they are the log as it was committed so far.
+  std::vector<WalFileUse> extent() const { return {used_.begin(), used_.end()}; }
   /// The shards whose records keep the oldest file, if it is no longer written to. Checkpointing
   /// (and releasing) them frees it.
   std::vector<ShardId> pinning() const;
@@ -116,6 +121,7 @@ class WalWriter {
     std::uint64_t bytes = 0;
     std::map<ShardId, LogIndex> highest;
   };
+  void let_go();
   bool is_released(const std::map<ShardId, LogIndex>& highest) const;
   void note_written(std::uint64_t bytes, const std::vector<Committed>& highest);
   LogIndex released(ShardId shard) const;
@@ -161,6 +167,7 @@ class WalWriter {
   std::deque<Stretch> stretches_;
   std::uint64_t written_bytes_ = 0;  // of all stretches
   std::map<ShardId, LogIndex> released_;
+  bool held_ = false;
   bool stopped_ = false;
 
   // Between the two threads.

@@ -1,11 +1,7 @@
-#include <signal.h>
-
 #include <utility>
 
-#include "cli/child_process.h"
 #include "cli/commands/commands.h"
-#include "cli/exit_codes.h"
-#include "cli/local_cluster.h"
+#include "cli/node_program.h"
 
 namespace segue::cli {
 
@@ -37,10 +33,6 @@ constexpr const char* kDescription =
     "  segue check /var/lib/segue/n1 --repair --dry-run\n"
     "  segue check /var/lib/segue/n1 --json | jq '.findings[] | select(.kind == \"problem\")'\n";
 
-constexpr int kNotStarted = 127;  // of a program that cannot be run
-constexpr int kPollMs = 50;
-constexpr int kKillAfterMs = 2000;
-
 class CheckCommand final : public Command {
  public:
   void declare(OptionTable& options) override {
@@ -56,28 +48,12 @@ class CheckCommand final : public Command {
   }
 
   int run(Console& console) override {
-    ChildProcess::Options options;
-    options.program = own_directory() + "/segue-node";
     // A name that begins with '-' is no option.
-    options.arguments = {"--check-data=" + directory_};
-    if (repair_) options.arguments.push_back("--repair");
-    if (dry_run_) options.arguments.push_back("--dry-run");
-    if (json_) options.arguments.push_back("--json");
-    auto process = ChildProcess::start(options);
-    if (!process) {
-      console.note("segue: " + process.status().message());
-      return kExitInputOutput;
-    }
-    std::optional<ChildProcess::End> end;
-    while (!(end = process->wait(kPollMs))) {
-      if (!console.stop_requested()) continue;
-      process->signal(SIGTERM);
-      process->wait(kKillAfterMs);
-      return kExitInterrupted;
-    }
-    if (end->signal == 0 && end->exit_code != kNotStarted) return end->exit_code;
-    console.note("segue: " + options.program + " failed: " + end->text());
-    return end->exit_code == kNotStarted ? kExitInputOutput : kExitInternal;
+    std::vector<std::string> arguments{"--check-data=" + directory_};
+    if (repair_) arguments.emplace_back("--repair");
+    if (dry_run_) arguments.emplace_back("--dry-run");
+    if (json_) arguments.emplace_back("--json");
+    return run_node_program(console, std::move(arguments));
   }
 
  private:

@@ -32,6 +32,8 @@ CommandEntry gc_pause_command();
 CommandEntry gc_resume_command();
 CommandEntry bench_command();
 CommandEntry check_command();
+CommandEntry backup_command();
+CommandEntry restore_command();
 CommandEntry completion_command();
 
 }  // namespace segue::cli

@@ -30,6 +30,8 @@ const std::vector<CommandEntry>& command_table() {
       gc_resume_command(),
       bench_command(),
       check_command(),
+      backup_command(),
+      restore_command(),
       completion_command(),
   };
   return table;

@@ -35,6 +35,9 @@ class FakeDiskDataCenter final : public DiskDataCenter {
   Status checkpoint_result;
   /// load() ends with this unless it is OK.
   Status load_result;
+  /// What backup() tells, and what begin_backup() was given last.
+  BackupState backup_state;
+  BackupOptions backup_options;
   /// Messages whose records load() reports as corrupt.
   std::set<std::pair<QueueId, Sequence>> corrupt;
   /// Those of them that load() cannot set aside.
@@ -284,6 +287,21 @@ class FakeDiskDataCenter final : public DiskDataCenter {
   std::vector<ShardId> pinning_log() const override {
     return log_.empty() ? std::vector<ShardId>() : std::vector<ShardId>{log_.front().shard};
   }
+
+  Status begin_backup(BackupOptions options) override {
+    if (backup_state.stage == BackupState::Stage::kRunning) {
+      return Status(Code::kPreconditionFailed, "a backup is being made");
+    }
+    backup_options = options;
+    backup_state = {BackupState::Stage::kRunning, options.target, {}, 0, 0, 0};
+    return {};
+  }
+  void cancel_backup() override {
+    if (backup_state.stage != BackupState::Stage::kRunning) return;
+    backup_state.stage = BackupState::Stage::kFailed;
+    backup_state.failure = Status(Code::kConnectionForced, "it was cancelled");
+  }
+  BackupState backup() const override { return backup_state; }
 
   void run_in_background(std::function<void()> work, std::function<void()> done) override {
     start([work = std::move(work), done = std::move(done)] {

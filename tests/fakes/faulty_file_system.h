@@ -43,6 +43,7 @@ class FaultyFileSystem final : public FileSystem {
   // FileSystem
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override;
   Status rename(const std::string& from, const std::string& to) override;
+  Status link(const std::string& from, const std::string& to) override;
   Status remove(const std::string& path) override;
   Status remove_directory(const std::string& path) override;
   Status make_directories(const std::string& path) override;

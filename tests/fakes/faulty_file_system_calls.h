@@ -177,6 +177,19 @@ inline Status FaultyFileSystem::rename(const std::string& from, const std::strin
   return doomed ? power_off(from) : Status::ok();
 }
 
+inline Status FaultyFileSystem::link(const std::string& from, const std::string& to) {
+  std::lock_guard lock(mutex_);
+  bool doomed = false;
+  SEGUE_RETURN_IF_ERROR(enter(kRename, from, &doomed));
+  if (disk_.find(from) == nullptr) return error(Code::kNotFound, from, "link: no such file");
+  if (disk_.exists(to)) return error(Code::kIoError, to, "link: the name is taken");
+  if (!disk_.is_directory(MemoryDisk::parent(to))) {
+    return error(Code::kNotFound, to, "link: no such directory");
+  }
+  disk_.link(from, to);
+  return doomed ? power_off(from) : Status::ok();
+}
+
 inline Status FaultyFileSystem::remove(const std::string& path) {
   std::lock_guard lock(mutex_);
   bool doomed = false;

@@ -63,6 +63,9 @@ class MemoryDisk {
   void rename(const std::string& from, const std::string& to) {
     change_names({{from, std::nullopt}, {to, Name{now_.at(from)}}});
   }
+  void link(const std::string& from, const std::string& to) {
+    change_names({{to, Name{now_.at(from)}}});
+  }
   void sync_directory(const std::string& path) {
     std::erase_if(unsynced_names_, [&](const NameChange& change) {
       const bool here = std::any_of(change.begin(), change.end(),
@@ -214,9 +217,10 @@ class MemoryDisk {
         names.erase(path);
         continue;
       }
-      // A file has one name: that it got a later one implies that the earlier renames happened.
+      // A rename takes the other name away: that it got a later one implies that the earlier
+      // renames happened. A link, which is a change of one name, does not.
       const auto& file = *name;  // a lambda of Clang 14 cannot take a binding
-      if (file != nullptr) {
+      if (file != nullptr && change.size() > 1) {
         std::erase_if(names, [&](const auto& entry) { return entry.second == file; });
       }
       names[path] = file;

@@ -42,9 +42,10 @@ class ModelNode {
  public:
   /// `steps`: of the background's work, in the next poll of the disk; left out: all there is.
   ModelNode(FaultyFileSystem& files, std::uint64_t segment_bytes = 4096,
-            std::function<int()> steps = {}) {
+            std::function<int()> steps = {}, const std::string& directory = "/data")
+      : files_(files) {
     DiskOptions options;
-    options.directory = "/data";
+    options.directory = directory;
     options.cluster = "c";
     options.node_id = "n";
     options.shard_count = kShards;
@@ -110,7 +111,8 @@ class ModelNode {
     index_[shard] = index_[shard].next();
     own_->flush();
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (!dead_ && std::chrono::steady_clock::now() < deadline) {
+    // Without power nothing is committed any more; a log that waits for a file would wait for ever.
+    while (!dead_ && !files_.halted() && std::chrono::steady_clock::now() < deadline) {
       for (const Committed& committed : own_->poll()) {
         if (committed.shard == shard && committed.up_to == index_[shard]) {
           apply(shard, command);
@@ -251,6 +253,7 @@ class ModelNode {
     return true;
   }
 
+  FaultyFileSystem& files_;
   RunningClock clock_;
   CaptureLogger logger_;
   std::atomic<bool> dead_ = false;

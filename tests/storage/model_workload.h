@@ -29,6 +29,8 @@ class Workload {
   }
   /// Copies of segments, of all nodes that it ran on.
   std::uint64_t copies() const { return copies_; }
+  /// What the node must hold, but for the command whose commit was not heard of.
+  const Model& model() const { return model_; }
 
   /// Empty if the node holds what it must; the command whose commit was not heard of may have
   /// happened.

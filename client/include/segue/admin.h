@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "segue/backup.h"
 #include "segue/cluster.h"
 #include "segue/garbage.h"
+#include "segue/message.h"
 #include "segue/result.h"
 #include "segue/value.h"
 
@@ -173,6 +175,30 @@ class Admin {
                                                           const std::string& queue = {});
   std::future<Result<std::vector<GarbageDescription>>> collect_garbage_async(
       GarbageAction action, const std::string& queue = {});
+
+  /// Has a node copy its data directory to `target`, an absolute path on its machine, while it
+  /// runs; asks how far that is; ends it. PRECONDITION_FAILED while another is being made.
+  Result<BackupDescription> node_backup(BackupAction action, const std::string& node,
+                                        const std::string& target = {});
+  std::future<Result<BackupDescription>> node_backup_async(BackupAction action,
+                                                           const std::string& node,
+                                                           const std::string& target = {});
+
+  struct BrowsePage {
+    std::vector<Message> messages;
+    /// Go on after this number...
+    std::uint64_t through = 0;
+    /// ... while there may be messages above it.
+    bool more = false;
+    /// Messages that are damaged on the node's disk, and left out.
+    std::uint64_t corrupt = 0;
+  };
+  /// Reads messages of a queue in order, and changes nothing: all that are not settled, also those
+  /// that consumers have. `after`: the page before's `through`; `max_bytes`: about, 0: 1 MiB.
+  Result<BrowsePage> browse(const std::string& queue, std::uint64_t after = 0,
+                            std::uint64_t max_bytes = 0);
+  std::future<Result<BrowsePage>> browse_async(const std::string& queue, std::uint64_t after = 0,
+                                               std::uint64_t max_bytes = 0);
 
   Result<ClusterDescription> cluster_status();
   std::future<Result<ClusterDescription>> cluster_status_async();

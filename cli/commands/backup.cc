@@ -1,0 +1,209 @@
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/json_output.h"
+#include "cli/node_program.h"
+#include "cli/session.h"
+#include "cli/table_output.h"
+
+namespace segue::cli {
+
+namespace {
+
+using client::BackupAction;
+using client::BackupDescription;
+
+constexpr const char* kBackupHelp =
+    "Copies a node's data: queues, messages, its copy of the catalog. The copy has a manifest "
+    "with\n"
+    "the checksums of its files, is what `segue restore` takes, and can be verified by `segue "
+    "check`.\n"
+    "\n"
+    "  segue backup NODE_DATA_DIR TARGET    of a node that does not run\n"
+    "  segue backup --online TARGET         of all nodes, while they run: TARGET/n1, TARGET/n2, "
+    "...\n"
+    "  segue backup --online TARGET --node n1   of one: TARGET\n"
+    "\n"
+    "TARGET must be empty, or not there. With --online each node writes to TARGET on its own\n"
+    "machine, so that a path of a network disk is the same for all; a relative one is taken from\n"
+    "here. The nodes are copied one after the other, the one that leads the catalog last. A "
+    "backup\n"
+    "has every message that was confirmed before it began, less what was acknowledged, and of "
+    "what\n"
+    "came while it was made a beginning for each queue, without holes. Publishing and consuming "
+    "go\n"
+    "on; checkpoints and collected log files wait for a moment. Messages' files are copied no "
+    "faster\n"
+    "than gc.bytes_per_second. If it fails or is interrupted, nothing is left in TARGET; a node "
+    "that\n"
+    "is killed leaves files without a manifest there: remove them.\n"
+    "\n"
+    "Exit codes: 0 done, 1 refused or failed; without --online 71 the disk fails or is full, 73 a\n"
+    "node runs on the directory, it is no data directory, or TARGET is not empty.\n"
+    "\n"
+    "Examples:\n"
+    "  segue backup --online /backup/monday\n"
+    "  segue backup /var/lib/segue/n1 /backup/n1\n";
+
+constexpr const char* kRestoreHelp =
+    "Makes a node's data directory out of a backup. Every file is compared with the manifest's\n"
+    "checksum; DATA_DIR must be empty, or not there, and is empty again if anything is wrong. "
+    "Then\n"
+    "start the node with this directory: its name, the cluster's and the number of shards must be\n"
+    "those of the backup. Restore all nodes of a cluster from one backup. It needs no cluster: "
+    "the\n"
+    "work is done by the segue-node that lies beside this program.\n"
+    "\n"
+    "Exit codes: 0 done, 1 the backup is damaged, 71 the disk fails or is full, 73 DATA_DIR is "
+    "not\n"
+    "empty or in use, or BACKUP is no backup.\n"
+    "\n"
+    "Example:\n"
+    "  segue restore /backup/monday/n1 /var/lib/segue/n1\n";
+
+constexpr int kPollMs = 100;
+
+class BackupCommand final : public SessionCommand {
+ public:
+  Status check(const OptionTable& /*options*/) override {
+    if (online_ && second_.empty()) return Status::ok();
+    if (online_) {
+      return Status(Code::kInvalidConfig,
+                    "with --online there is one directory, TARGET, and no NODE_DATA_DIR");
+    }
+    if (!node_.empty()) {
+      return Status(Code::kInvalidConfig, "--node goes with --online only");
+    }
+    if (!second_.empty()) return Status::ok();
+    return Status(Code::kInvalidConfig,
+                  "TARGET is missing: give NODE_DATA_DIR and TARGET, or --online and TARGET");
+  }
+
+  int run(Console& console) override {
+    if (online_) return SessionCommand::run(console);
+    std::vector<std::string> arguments{"--back-up=" + first_, "--to=" + second_};
+    if (json_) arguments.emplace_back("--json");
+    return run_node_program(console, std::move(arguments));
+  }
+
+ protected:
+  void declare_own(OptionTable& options) override {
+    options.positional(first_,
+                       {"NODE_DATA_DIR", "the node's data directory; TARGET with --online"});
+    options.positional(second_, {"TARGET", "the directory to write to", false});
+    options.flag(online_, {"online", 0, "", "let the nodes do it, while they run"});
+    options.text(node_, {"node", 0, "ID", "with --online: only this node"});
+    options.flag(json_, {"json", 0, "", "print JSON"});
+  }
+
+  int run_with(Console& console, client::Connection& connection) override {
+    const auto cluster = connection.admin().cluster_status();
+    if (!cluster) return report(console, "look at the cluster", cluster.error());
+    std::vector<std::string> nodes;
+    for (const auto& node : cluster->nodes) {
+      if (node.id != cluster->catalog_leader) nodes.push_back(node.id);
+    }
+    // A node's catalog must not be newer than the leader's.
+    nodes.push_back(cluster->catalog_leader);
+    if (!node_.empty()) nodes = {node_};
+    const std::string target = std::filesystem::absolute(first_).lexically_normal().string();
+    JsonWriter json;
+    json.begin_array();
+    for (const std::string& node : nodes) {
+      const std::string place = node_.empty() ? target + "/" + node : target;
+      BackupDescription made;
+      const int code = back_up(console, connection, node, place, made);
+      if (code != kExitOk) return code;
+      if (json_) {
+        json.begin_object().field("node", node).field("directory", place);
+        json.field("files", made.files).field("bytes", made.copied_bytes).end_object();
+      } else {
+        console.write("backup of node " + printable(node) + ": " + counted(made.files, "file") +
+                      ", " + human_bytes(made.copied_bytes) + ", in " + printable(place) + "\n");
+        console.flush();
+      }
+    }
+    if (json_) console.write(json.end_array().take() + "\n");
+    return kExitOk;
+  }
+
+ private:
+  static int back_up(Console& console, client::Connection& connection, const std::string& node,
+                     const std::string& target, BackupDescription& made) {
+    const std::string what = "back up node " + node;
+    auto now = connection.admin().node_backup(BackupAction::kStart, node, target);
+    if (!now) return report(console, what, now.error());
+    bool cancelled = false;
+    while (now->state == BackupDescription::State::kRunning) {
+      console.progress(node + ": " + human_bytes(now->copied_bytes) + " of " +
+                       human_bytes(now->total_bytes));
+      console.wait_readable(-1, kPollMs);
+      const bool cancel =
+          !std::exchange(cancelled, cancelled || console.stop_requested()) && cancelled;
+      if (cancelled && console.stop_again()) return kExitInterrupted;
+      now = connection.admin().node_backup(cancel ? BackupAction::kCancel : BackupAction::kStatus,
+                                           node);
+      if (!now) {
+        console.end_progress();
+        return report(console, what, now.error());
+      }
+    }
+    console.end_progress();
+    made = *now;
+    if (now->state == BackupDescription::State::kDone && now->target == target) return kExitOk;
+    if (cancelled) {
+      console.note("segue: interrupted; nothing was left in " + target);
+      return kExitInterrupted;
+    }
+    if (now->failure && now->target == target) return report(console, what, *now->failure);
+    console.note("segue: cannot " + what + ": the node has restarted meanwhile; what it left in " +
+                 printable(target) + " is no backup: remove it");
+    return kExitRefused;
+  }
+
+  std::string first_;
+  std::string second_;
+  std::string node_;
+  bool online_ = false;
+  bool json_ = false;
+};
+
+class RestoreCommand final : public Command {
+ public:
+  void declare(OptionTable& options) override {
+    options.positional(backup_, {"BACKUP", "the backup's directory, with its manifest"});
+    options.positional(directory_, {"DATA_DIR", "the data directory to make"});
+    options.flag(json_, {"json", 0, "", "print JSON"});
+  }
+
+  int run(Console& console) override {
+    std::vector<std::string> arguments{"--restore=" + backup_, "--to=" + directory_};
+    if (json_) arguments.emplace_back("--json");
+    return run_node_program(console, std::move(arguments));
+  }
+
+ private:
+  std::string backup_;
+  std::string directory_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+CommandEntry backup_command() {
+  return {"backup", "copy a node's data, also while it runs", kBackupHelp,
+          [] { return std::make_unique<BackupCommand>(); }};
+}
+
+CommandEntry restore_command() {
+  return {"restore", "make a node's data directory out of a backup", kRestoreHelp,
+          [] { return std::make_unique<RestoreCommand>(); }};
+}
+
+}  // namespace segue::cli

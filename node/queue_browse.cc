@@ -1,0 +1,112 @@
+#include "node/queue_browse.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "node/status_error.h"
+
+namespace segue::node {
+
+namespace {
+
+constexpr std::uint64_t kUsualBytes = 1u << 20;
+constexpr std::uint64_t kMostBytes = 8u << 20;
+/// What a message counts beside its header and body.
+constexpr std::uint64_t kMessageBytes = 64;
+
+/// The beginning of the runs, of about `max_bytes`: at least one message.
+std::vector<MessageRun> beginning(const std::vector<MessageRun>& runs, std::uint64_t max_bytes) {
+  std::vector<MessageRun> kept;
+  std::uint64_t bytes = 0;
+  for (const MessageRun& run : runs) {
+    std::uint32_t count = 0;
+    while (count < run.count && bytes < max_bytes) {
+      const std::uint32_t place = run.begin + count++;
+      bytes += kMessageBytes + run.batch->body_size(place) + run.batch->header(place).size();
+    }
+    if (count > 0) kept.push_back(run.part(0, count));
+    if (count < run.count) break;
+  }
+  return kept;
+}
+
+std::uint64_t count_of(const std::vector<MessageRun>& runs) {
+  std::uint64_t count = 0;
+  for (const MessageRun& run : runs) count += run.count;
+  return count;
+}
+
+}  // namespace
+
+void QueueBrowse::on_browse(PeerId peer, std::uint64_t request_id, const HostedQueue& hosted,
+                            const v1::Browse& browse) {
+  const std::uint64_t wanted = browse.max_bytes() == 0 ? kUsualBytes : browse.max_bytes();
+  read({peer, request_id, hosted.queue.id(), Sequence{browse.after()}, std::min(wanted, kMostBytes),
+        0},
+       hosted.queue);
+}
+
+void QueueBrowse::read(const Page& page, const Queue& queue) {
+  const Sequence written = queue.written_through();
+  if (page.after >= written) return read_memory(page, queue);
+  disk_.load(page.queue, page.after.next(), written, page.max_bytes,
+             [this, page, written](const Result<storage::LoadedMessages>& result) {
+               loaded(page, written, result);
+             });
+}
+
+void QueueBrowse::loaded(Page page, Sequence wanted,
+                         const Result<storage::LoadedMessages>& result) {
+  const HostedQueue* const hosted = queues_.find(page.queue);
+  if (hosted == nullptr) return fail(page, Status(Code::kNotFound, "the queue was deleted"));
+  if (!result.is_ok()) return fail(page, result.status());
+  page.corrupt += result->corrupt.size();
+  const Sequence through = std::min(result->scanned_through, wanted);
+  if (!result->runs.empty()) return answer(page, result->runs, through, hosted->queue);
+  // Nothing is left there: at most once for each part of the queue, since `after` rises.
+  if (through <= page.after) {
+    return fail(page, Status(Code::kInternalError,
+                             "the queue's files have no message above number " +
+                                 std::to_string(page.after.value) + ", though they should"));
+  }
+  page.after = through;
+  read(page, hosted->queue);
+}
+
+void QueueBrowse::read_memory(const Page& page, const Queue& queue) {
+  std::vector<MessageRun> runs;
+  const Sequence through = queue.collect(page.after, page.max_bytes, runs);
+  answer(page, runs, std::max(through, page.after), queue);
+}
+
+void QueueBrowse::answer(const Page& page, const std::vector<MessageRun>& runs, Sequence through,
+                         const Queue& queue) {
+  const std::vector<MessageRun> kept = beginning(runs, page.max_bytes);
+  if (count_of(kept) < count_of(runs)) through = kept.back().last();
+  v1::QueueReply reply;
+  reply.set_request_id(page.request_id);
+  v1::BrowseOk& browsed = *reply.mutable_browse();
+  browsed.set_through(through.value);
+  browsed.set_more(through < queue.applied_through());
+  browsed.set_corrupt(page.corrupt);
+  std::vector<SharedBytes> bodies;
+  if (!kept.empty()) {
+    MessageBatchBuilder builder;
+    for (const MessageRun& run : kept) builder.add(run.batch, run.begin, run.count);
+    MessageBatchBuilder::Built built = builder.take();
+    reply.mutable_delivery()->set_batch(std::move(built.batch));
+    reply.mutable_delivery()->set_body_bytes(built.body_bytes);
+    bodies = std::move(built.bodies);
+  }
+  output_.queue_reply(page.peer, std::move(reply), std::move(bodies));
+}
+
+void QueueBrowse::fail(const Page& page, const Status& status) {
+  v1::QueueReply reply;
+  reply.set_request_id(page.request_id);
+  *reply.mutable_error() = status_error(status, std::to_string(page.queue.value));
+  output_.queue_reply(page.peer, std::move(reply), {});
+}
+
+}  // namespace segue::node

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "node/peer_output.h"
+#include "node/queue_table.h"
+#include "segue/v1/peer.pb.h"
+#include "storage/disk_data_center.h"
+
+namespace segue::node {
+
+/// Reads messages of queues page by page, and changes nothing: what is stored comes from the disk,
+/// whether it is in memory or not, the rest from memory. Reactor's thread.
+class QueueBrowse {
+ public:
+  /// The references outlive this and every load.
+  QueueBrowse(storage::DiskDataCenter& disk, QueueTable& queues, PeerOutput& output)
+      : disk_(disk), queues_(queues), output_(output) {}
+
+  void on_browse(PeerId peer, std::uint64_t request_id, const HostedQueue& hosted,
+                 const v1::Browse& browse);
+
+ private:
+  /// One request.
+  struct Page {
+    PeerId peer;
+    std::uint64_t request_id = 0;
+    QueueId queue;
+    Sequence after;
+    std::uint64_t max_bytes = 0;
+    std::uint64_t corrupt = 0;
+  };
+
+  void read(const Page& page, const Queue& queue);
+  void read_memory(const Page& page, const Queue& queue);
+  void loaded(Page page, Sequence wanted, const Result<storage::LoadedMessages>& result);
+  void answer(const Page& page, const std::vector<MessageRun>& runs, Sequence through,
+              const Queue& queue);
+  void fail(const Page& page, const Status& status);
+
+  storage::DiskDataCenter& disk_;
+  QueueTable& queues_;
+  PeerOutput& output_;
+};
+
+}  // namespace segue::node

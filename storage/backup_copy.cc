@@ -1,0 +1,153 @@
+#include "storage/backup_copy.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "storage/segment_format.h"
+
+namespace segue::storage {
+
+namespace {
+
+constexpr std::uint64_t kSyncEvery = 8u << 20;
+/// What a small file takes on the disk.
+constexpr std::uint64_t kBytesPerFile = 4096;
+
+bool is_shard_name(std::string_view name) {
+  std::uint16_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  return error == std::errc() && end == name.data() + name.size();
+}
+
+}  // namespace
+
+FileCopy::FileCopy(std::unique_ptr<File> from, std::unique_ptr<File> to, std::uint64_t most)
+    : from_(std::move(from)), to_(std::move(to)), most_(most) {}
+
+Result<std::unique_ptr<FileCopy>> FileCopy::open(FileSystem& files, const std::string& from,
+                                                 const std::string& to, std::uint64_t most) {
+  auto source = files.open(from, OpenMode::kRead);
+  if (!source.is_ok()) return source.status();
+  auto copy = files.open(to, OpenMode::kReadWrite);
+  if (!copy.is_ok()) return copy.status();
+  SEGUE_RETURN_IF_ERROR((*copy)->truncate(0));
+  return std::unique_ptr<FileCopy>(new FileCopy(std::move(*source), std::move(*copy), most));
+}
+
+Result<bool> FileCopy::step() {
+  const std::size_t wanted = std::min<std::uint64_t>(kPiece, most_ - offset_);
+  if (buffer_.size() < wanted) {
+    // Small files need no megabyte.
+    const auto size = from_->size();
+    if (!size.is_ok()) return size.status();
+    const std::uint64_t left = *size > offset_ ? *size - offset_ : 0;
+    buffer_.resize(std::min<std::uint64_t>(wanted, left + 1));
+  }
+  const std::size_t room = std::min(wanted, buffer_.size());
+  const auto read =
+      room == 0 ? Result<std::size_t>(std::size_t{0}) : from_->read(offset_, buffer_.data(), room);
+  if (!read.is_ok()) return read.status();
+  const std::string_view piece(buffer_.data(), *read);
+  if (!piece.empty()) {
+    SEGUE_RETURN_IF_ERROR(to_->write(offset_, std::span(&piece, 1)));
+    checksum_.update(piece);
+    offset_ += piece.size();
+  }
+  const bool ended = piece.size() < room || offset_ == most_;
+  if (offset_ - synced_ >= kSyncEvery || (ended && synced_ > 0)) {
+    SEGUE_RETURN_IF_ERROR(to_->sync());
+    synced_ = offset_;
+  }
+  return ended;
+}
+
+Result<std::vector<std::string>> BackupWalk::list(const std::string& below) const {
+  auto names = files_.list(root_ + "/" + below);
+  if (!names.is_ok() && names.status().code() == Code::kNotFound) return std::vector<std::string>();
+  return names;
+}
+
+Result<bool> BackupWalk::next(std::vector<std::string>& paths) {
+  if (!begun_) {
+    begun_ = true;
+    for (const char* const name : {"log_ends", "quarantine"}) {
+      if (files_.exists(root_ + "/" + name)) paths.emplace_back(name);
+    }
+    auto shards = list("shards");
+    if (!shards.is_ok()) return shards.status();
+    for (const std::string& name : *shards) {
+      if (is_shard_name(name)) shards_.push_back("shards/" + name);
+    }
+    return true;
+  }
+  if (!queues_.empty()) {
+    const std::string queue = std::move(queues_.back());
+    queues_.pop_back();
+    auto names = list(queue);
+    if (!names.is_ok()) return names.status();
+    for (const std::string& name : *names) {
+      if (segment_of_file_name(name, ".data") || segment_of_file_name(name, ".index")) {
+        paths.push_back(queue + "/" + name);
+      }
+    }
+    return true;
+  }
+  if (shards_.empty()) return false;
+  const std::string shard = std::move(shards_.back());
+  shards_.pop_back();
+  if (files_.exists(root_ + "/" + shard + "/checkpoint")) paths.push_back(shard + "/checkpoint");
+  auto queues = list(shard + "/queues");
+  if (!queues.is_ok()) return queues.status();
+  for (const std::string& name : *queues) {
+    if (queue_of_directory_name(name)) queues_.push_back(shard + "/queues/" + name);
+  }
+  return true;
+}
+
+Status remove_tree(FileSystem& files, const std::string& path) {
+  if (!files.exists(path)) return {};
+  const auto names = files.list(path);
+  if (!names.is_ok()) return files.remove(path);
+  for (const std::string& name : *names) {
+    SEGUE_RETURN_IF_ERROR(remove_tree(files, path + "/" + name));
+  }
+  return files.remove_directory(path);
+}
+
+Status prepare_empty_directory(FileSystem& files, const std::string& path,
+                               const std::string& ignored, bool& made) {
+  made = !files.exists(path);
+  if (made) return files.make_directories(path);
+  const auto names = files.list(path);
+  if (!names.is_ok()) return names.status();
+  for (const std::string& name : *names) {
+    if (name == ignored || name == "lost+found") continue;
+    return Status(Code::kInvalidConfig, path + ": is not empty ('" + name +
+                                            "'): give a directory that is empty or not there yet; "
+                                            "nothing was written");
+  }
+  return {};
+}
+
+Status check_room(FileSystem& files, const std::string& path, std::uint64_t bytes,
+                  std::uint64_t count, std::uint64_t keep_free) {
+  const auto free = files.free_bytes(path);
+  if (!free.is_ok()) return free.status();
+  const std::uint64_t needed = bytes + count * kBytesPerFile;
+  if (*free >= needed && *free - needed >= keep_free) return {};
+  std::string text = path + ": " + std::to_string(needed) + " bytes are needed, " +
+                     std::to_string(*free) + " are free";
+  if (keep_free > 0) {
+    text += ", of which " + std::to_string(keep_free) + " are to stay free (free_disk_limit)";
+  }
+  return Status(Code::kNoSpace,
+                text +
+                    ": make room there, or give a directory on another disk; nothing was "
+                    "written");
+}
+
+}  // namespace segue::storage

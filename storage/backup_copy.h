@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/checksum.h"
+#include "common/status.h"
+#include "storage/file_system.h"
+
+namespace segue::storage {
+
+/// Copies one file piece by piece and takes its checksum on the way. What it copies may grow
+/// meanwhile. One thread at a time.
+class FileCopy {
+ public:
+  static constexpr std::size_t kPiece = 1 << 20;
+
+  /// Copies the first `most` bytes of `from`, or all there are, into `to`, which is made.
+  static Result<std::unique_ptr<FileCopy>> open(FileSystem& files, const std::string& from,
+                                                const std::string& to, std::uint64_t most = kAll);
+  static constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
+
+  /// Copies the next piece; true when that was the last. Writes what is large to the disk on the
+  /// way, so that it does not pile up in memory; the rest is for the caller to sync.
+  Result<bool> step();
+  std::uint64_t bytes() const { return offset_; }
+  std::uint64_t checksum() const { return checksum_.digest(); }
+
+ private:
+  FileCopy(std::unique_ptr<File> from, std::unique_ptr<File> to, std::uint64_t most);
+
+  std::unique_ptr<File> from_;
+  std::unique_ptr<File> to_;
+  const std::uint64_t most_;
+  std::uint64_t offset_ = 0;
+  std::uint64_t synced_ = 0;
+  StreamingChecksum checksum_;
+  std::string buffer_;
+};
+
+/// The files of a node's data directory that hold messages, `log_ends` and
+/// `quarantine`: directory by directory,
+/// so that one step is never long. What a start would only remove is left out.
+class BackupWalk {
+ public:
+  BackupWalk(FileSystem& files, std::string root) : files_(files), root_(std::move(root)) {}
+
+  /// Appends paths below the root, files of one directory; false when there are no more.
+  Result<bool> next(std::vector<std::string>& paths);
+
+ private:
+  Result<std::vector<std::string>> list(const std::string& below) const;
+
+  FileSystem& files_;
+  const std::string root_;
+  bool begun_ = false;
+  std::vector<std::string> shards_;  // "shards/7", to be looked at from the end
+  std::vector<std::string> queues_;  // the current shard's, as well
+};
+
+/// Removes a file, or a directory with all that is in it; no error if it is missing.
+Status remove_tree(FileSystem& files, const std::string& path);
+
+/// Makes `path` an empty directory to write to; INVALID_CONFIG if it is there and has something in
+/// it that is not `ignored`. `made`: it was not there.
+Status prepare_empty_directory(FileSystem& files, const std::string& path,
+                               const std::string& ignored, bool& made);
+
+/// NO_SPACE with all the numbers unless `bytes` in `count` files fit at `path` and `keep_free`
+/// remain.
+Status check_room(FileSystem& files, const std::string& path, std::uint64_t bytes,
+                  std::uint64_t count, std::uint64_t keep_free);
+
+}  // namespace segue::storage
