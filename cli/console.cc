@@ -72,6 +72,15 @@ bool Console::flush() {
   return output_errno_ == 0;
 }
 
+bool Console::sync() {
+  if (!flush()) return false;
+  // A pipe cannot be synced, and need not be.
+  if (::fsync(streams_.out) != 0 && (errno == EIO || errno == ENOSPC || errno == EDQUOT)) {
+    output_errno_ = errno;
+  }
+  return output_errno_ == 0;
+}
+
 void Console::note(std::string_view line) {
   const std::lock_guard lock(error_mutex_);
   wipe_progress();

@@ -33,6 +33,8 @@ class Console {
   /// (any more), see output_closed().
   bool write(std::string_view bytes);
   bool flush();
+  /// Sends it, and waits until it is on the disk if standard output is a file.
+  bool sync();
   /// The reader of standard output went away.
   bool output_closed() const { return output_errno_ != 0; }
   /// Why nothing can be written: an errno, 0 while all is well. EPIPE: nobody reads it.

@@ -31,6 +31,8 @@ CommandEntry gc_run_command();
 CommandEntry gc_pause_command();
 CommandEntry gc_resume_command();
 CommandEntry bench_command();
+CommandEntry export_command();
+CommandEntry import_command();
 CommandEntry check_command();
 CommandEntry backup_command();
 CommandEntry restore_command();

@@ -23,6 +23,8 @@ const std::vector<CommandEntry>& command_table() {
       consume_command(),
       get_command(),
       purge_command("purge"),
+      export_command(),
+      import_command(),
       segments_command(),
       gc_status_command(),
       gc_run_command(),
