@@ -10,9 +10,36 @@ namespace segue::storage {
 
 namespace {
 
-bool overlap(const CheckpointSegment& segment, const FoundCopy& copy) {
-  return segment.first <= copy.replaced_last && segment.last >= copy.replaced_first;
-}
+/// A segment that may have copies, and the parts of its range for which none stands so far: a
+/// segment that was cut has several, which may have been copied further, or have gone, one by one.
+struct Source {
+  NamedSegment named;
+  std::vector<std::pair<Sequence, Sequence>> parts;
+
+  explicit Source(NamedSegment segment)
+      : named(std::move(segment)), parts{{named.segment.first, named.segment.last}} {}
+
+  bool is_source_of(const FoundCopy& copy) const {
+    return named.segment.generation < copy.segment.generation &&
+           std::any_of(parts.begin(), parts.end(), [&](const auto& part) {
+             return part.first <= copy.replaced_last && part.second >= copy.replaced_first;
+           });
+  }
+  /// The copy stands for its part of a segment that is gone.
+  void take_out(const FoundCopy& copy) {
+    std::vector<std::pair<Sequence, Sequence>> left;
+    for (const auto& [first, last] : parts) {
+      if (first < copy.replaced_first) {
+        left.emplace_back(first, std::min(last, Sequence{copy.replaced_first.value - 1}));
+      }
+      if (last > copy.replaced_last) {
+        left.emplace_back(std::max(first, copy.replaced_last.next()), last);
+      }
+    }
+    parts = std::move(left);
+    named.segment.valid -= std::min(named.segment.valid, copy.segment.valid);
+  }
+};
 
 Status damaged(const std::string& path, const std::string& what) {
   return Status(Code::kCorruption,
@@ -70,26 +97,33 @@ SegmentChoice choose_segments(std::vector<NamedSegment> named, std::vector<Found
     return std::pair(one.segment.generation, one.segment.first) <
            std::pair(other.segment.generation, other.segment.first);
   });
+  std::vector<Source> sources(named.begin(), named.end());
   for (const FoundCopy& copy : copies) {
-    const auto is_source = [&](const NamedSegment& segment) {
-      return segment.segment.generation < copy.segment.generation && overlap(segment.segment, copy);
-    };
-    const bool missing = std::any_of(named.begin(), named.end(), [&](const NamedSegment& segment) {
-      return is_source(segment) && !segment.there;
+    const bool missing = std::any_of(sources.begin(), sources.end(), [&](const Source& source) {
+      return source.is_source_of(copy) && !source.named.there;
     });
     if (!missing) {
       choice.discarded.push_back(copy.segment.name());
       continue;
     }
-    std::erase_if(named, [&](const NamedSegment& segment) {
-      if (!is_source(segment)) return false;
-      if (segment.there) choice.replaced.push_back(segment.segment.name());
-      return true;
+    std::erase_if(sources, [&](Source& source) {
+      if (!source.is_source_of(copy)) return false;
+      if (source.named.there) {
+        choice.replaced.push_back(source.named.segment.name());
+        return true;
+      }
+      source.take_out(copy);
+      return source.parts.empty();
     });
-    named.push_back({copy.segment, true});
+    sources.emplace_back(NamedSegment{copy.segment, true});
   }
-  for (NamedSegment& segment : named) {
-    (segment.there ? choice.segments : choice.missing).push_back(segment.segment);
+  for (const Source& source : sources) {
+    const CheckpointSegment& segment = source.named.segment;
+    if (source.named.there) {
+      choice.segments.push_back(segment);
+    } else if (segment.valid > 0) {
+      choice.missing.push_back(segment);
+    }
   }
   std::sort(choice.segments.begin(), choice.segments.end(),
             [](const CheckpointSegment& one, const CheckpointSegment& other) {

@@ -36,11 +36,11 @@ struct SegmentCollector::Copy {
   bool finished = false;
 };
 
-/// The sources of a copy that is in its place.
+/// The sources of copies that are in their place.
 struct SegmentCollector::Removal {
   std::shared_ptr<QueueFiles> queue;
-  SegmentName copy;
-  IndexFlags flags;  // of the copy, to be written before the sources may go
+  std::vector<SegmentName> copies;
+  std::vector<IndexFlags> flags;  // of each copy, to be written before the sources may go
   std::vector<SegmentName> sources;
   Status status;
 };
@@ -215,7 +215,8 @@ bool SegmentCollector::begin_step(QueueId queue) {
   const bool beyond = beyond_bound(figures, own);
   set_debt(queue, beyond ? garbage_ : 0);
   const bool asked_for = forced_.contains(queue);
-  if ((!beyond && !asked_for) || paused_.contains(queue)) return false;
+  const bool wanted = beyond || asked_for || has_oversized(figures, own);
+  if (!wanted || paused_.contains(queue)) return false;
   const GcThresholds thresholds = asked_for ? forced(own) : own;
   const bool waits = waits_for_checkpoint(figures, thresholds);
   if (waits) wanted_checkpoints_.insert(store_.shard_of(queue));
@@ -231,8 +232,9 @@ bool SegmentCollector::begin_step(QueueId queue) {
     wanted_checkpoints_.insert(store_.shard_of(queue));
     return true;
   }
-  copy_ = std::make_shared<Copy>(context_, store_.worker(),
-                                 store_.begin_collecting(queue, step->first, step->count));
+  CopyPlan plan = store_.begin_collecting(queue, step->first, step->count);
+  if (step->kind == GcStep::Kind::kCut) plan.piece_bytes = own.segment_bytes;
+  copy_ = std::make_shared<Copy>(context_, store_.worker(), std::move(plan));
   for (std::size_t i = step->first; i < step->first + step->count; ++i) {
     copy_->source_bytes += figures[i].bytes;
   }
@@ -295,36 +297,36 @@ void SegmentCollector::end_copy() {
     return;
   }
   next_look_ = now_;
-  std::unique_ptr<Segment> segment = copier.take_segment();
-  const std::uint64_t left = segment->disk_bytes();
+  std::vector<std::unique_ptr<Segment>> segments = copier.take_segments();
+  auto removal = std::make_shared<Removal>();
+  std::uint64_t left = 0;
+  for (const auto& segment : segments) {
+    left += segment->disk_bytes();
+    removal->copies.push_back(segment->name());
+  }
   const TimePoint began = clock_.now();
-  auto flags = store_.install(plan, std::move(segment));
+  auto flags = store_.install(plan, std::move(segments));
   stats_.last_pause = clock_.now() - began;
   stats_.longest_pause = std::max(stats_.longest_pause, stats_.last_pause);
   if (!flags) return;  // the queue has gone
   ++stats_.copies;
   stats_.copied_bytes += left;
   stats_.reclaimed_bytes += copy->source_bytes > left ? copy->source_bytes - left : 0;
-  auto removal = std::make_shared<Removal>();
   removal->queue = plan.queue;
-  removal->copy = plan.to;
   removal->flags = std::move(*flags);
   for (const CopySource& source : plan.sources) removal->sources.push_back(source.name);
   remove_sources(std::move(removal));
   store_.drop_consumed(plan.queue);
 }
 
-// What was settled while the copy was made may be in the sources' indexes, as the last checkpoint
-// wants it, and in no log any more: it has to be in the copy's index, durably, before a source
-// goes.
+// What was settled while the copies were made may be in the sources' indexes, as the last
+// checkpoint wants it, and in no log any more: it has to be in the copies' indexes, durably, before
+// a source goes.
 void SegmentCollector::remove_sources(std::shared_ptr<Removal> removal) {
   ++removing_;
   executor_.post({[this, removal] {
                     SegmentFiles& files = store_.worker().files;
-                    if (removal->flags.first < removal->flags.end) {
-                      removal->status =
-                          write_flags(files, *removal->queue, removal->copy, removal->flags);
-                    }
+                    removal->status = write_flags(files, *removal);
                     if (removal->status.is_ok()) files.remove(*removal->queue, removal->sources);
                     return true;
                   },
@@ -336,19 +338,28 @@ void SegmentCollector::remove_sources(std::shared_ptr<Removal> removal) {
                                       {{"queue", removal->queue->id}, {"reason", removal->status}});
                     removal->status = Status();
                     // As they are then.
-                    removal->flags = store_.flags(removal->queue, removal->copy);
+                    for (std::size_t i = 0; i < removal->copies.size(); ++i) {
+                      removal->flags[i] = store_.flags(removal->queue, removal->copies[i]);
+                    }
                     removals_.push_back(removal);
                     next_removal_ = now_ + kTryAgain;
                   }});
 }
 
-Status SegmentCollector::write_flags(SegmentFiles& files, QueueFiles& queue, SegmentName segment,
-                                     const IndexFlags& flags) {
-  auto opened = files.open(queue, segment);
-  if (!opened.is_ok()) return opened.status();
-  (*opened)->index_unsynced = true;
-  SEGUE_RETURN_IF_ERROR(write_index_flags(*(*opened)->index, segment.first, flags));
-  return files.sync(queue, segment);
+Status SegmentCollector::write_flags(SegmentFiles& files, const Removal& removal) {
+  for (std::size_t i = 0; i < removal.copies.size(); ++i) {
+    const IndexFlags& flags = removal.flags[i];
+    if (flags.first >= flags.end) continue;
+    const SegmentName copy = removal.copies[i];
+    auto opened = files.open(*removal.queue, copy);
+    // A piece that had its last message settled is gone, and needs no flags.
+    if (opened.status().code() == Code::kNotFound && removal.copies.size() > 1) continue;
+    if (!opened.is_ok()) return opened.status();
+    (*opened)->index_unsynced = true;
+    SEGUE_RETURN_IF_ERROR(write_index_flags(*(*opened)->index, copy.first, flags));
+    SEGUE_RETURN_IF_ERROR(files.sync(*removal.queue, copy));
+  }
+  return {};
 }
 
 }  // namespace segue::storage

@@ -67,8 +67,7 @@ class SegmentCollector {
   void begin_slice();
   void end_copy();
   void remove_sources(std::shared_ptr<Removal> removal);
-  static Status write_flags(SegmentFiles& files, QueueFiles& queue, SegmentName segment,
-                            const IndexFlags& flags);
+  static Status write_flags(SegmentFiles& files, const Removal& removal);
   std::uint64_t rate() const;
 
   SegmentContext& context_;

@@ -28,8 +28,8 @@ SegmentCopier::SegmentCopier(SegmentContext& context, SegmentFiles& files, Segme
   SEGUE_CHECK(!plan_.sources.empty());
 }
 
-std::string SegmentCopier::path(const char* extension) const {
-  return plan_.queue->directory + "/" + segment_file_name(plan_.to, extension);
+std::string SegmentCopier::path(SegmentName name, const char* extension) const {
+  return plan_.queue->directory + "/" + segment_file_name(name, extension);
 }
 
 std::uint32_t SegmentCopier::next_valid(const CopySource& source, std::uint32_t from) {
@@ -44,10 +44,10 @@ std::uint32_t SegmentCopier::next_valid(const CopySource& source, std::uint32_t 
 }
 
 bool SegmentCopier::step() {
-  if (data_ == nullptr) {
-    status_ = begin();
-  } else if (!end_) {
+  if (!full_ && !end_) {
     status_ = copy_some();
+  } else if (segment_ != nullptr) {
+    status_ = finish_segment();
   } else {
     status_ = finish();
     if (status_.is_ok()) return true;
@@ -58,31 +58,38 @@ bool SegmentCopier::step() {
   return true;
 }
 
-Status SegmentCopier::begin() {
-  auto opened = context_.files.open(path(kUnfinished), OpenMode::kReadWriteDirect);
+Status SegmentCopier::begin(Sequence first) {
+  segment_ = std::make_unique<Segment>();
+  segment_->first = first;
+  segment_->generation = plan_.to.generation;
+  const std::string unfinished = path(segment_->name(), kUnfinished);
+  auto opened = context_.files.open(unfinished, OpenMode::kReadWriteDirect);
   if (!opened.is_ok() && opened.status().code() == Code::kNotImplemented) {
-    opened = context_.files.open(path(kUnfinished), OpenMode::kReadWrite);
+    opened = context_.files.open(unfinished, OpenMode::kReadWrite);
   }
   if (!opened.is_ok()) return opened.status();
   data_ = std::move(*opened);
   SEGUE_RETURN_IF_ERROR(data_->truncate(0));
-  const CopySource& first = plan_.sources.front();
-  SegmentHeader{plan_.queue->id, plan_.to.first, first.name.first, plan_.sources.back().last}
-      .encode(chunk_.extend(SegmentHeader::kSize));
-  segment_ = std::make_unique<Segment>();
-  segment_->first = plan_.to.first;
-  segment_->generation = plan_.to.generation;
-  ordinal_ = next_valid(first, 0);
+  SegmentHeader{plan_.queue->id, first, first, plan_.sources.back().last}.encode(
+      chunk_.extend(SegmentHeader::kSize));
   return {};
 }
 
+bool SegmentCopier::fits(std::uint64_t bytes) const {
+  return plan_.piece_bytes == 0 ||
+         chunk_offset_ + chunk_.size() + bytes + SegmentFooter::kSize <= plan_.piece_bytes;
+}
+
 Status SegmentCopier::copy_some() {
-  while (ordinal_ == plan_.sources[source_].messages) {
-    if (++source_ == plan_.sources.size()) {
-      end_ = true;
-      return {};
-    }
-    ordinal_ = next_valid(plan_.sources[source_], 0);
+  while (source_ < plan_.sources.size()) {
+    ordinal_ = next_valid(plan_.sources[source_], ordinal_);
+    if (ordinal_ < plan_.sources[source_].messages) break;
+    ++source_;
+    ordinal_ = 0;
+  }
+  if (source_ == plan_.sources.size()) {
+    end_ = true;
+    return {};
   }
   const CopySource& source = plan_.sources[source_];
   auto opened = files_.open(*plan_.queue, source.name);
@@ -95,6 +102,12 @@ Status SegmentCopier::copy_some() {
                       ordinal_, count, made_anew);
   if (made_anew) made_anew_.push_back(source.name);
   if (!entries.is_ok()) return entries.status();
+  if (segment_ == nullptr) {
+    // The first takes the place of all that is before it, too.
+    SEGUE_RETURN_IF_ERROR(begin(segments_.empty()
+                                    ? plan_.to.first
+                                    : source.name.first.next(entries->front().sequence_offset)));
+  }
   return copy_records(source, **opened, *entries, std::min(count, kEntriesAtOnce));
 }
 
@@ -104,6 +117,10 @@ Status SegmentCopier::copy_records(const CopySource& source, OpenSegment& from,
   const auto end_of = [&](std::size_t i) -> std::uint64_t {
     return i + 1 < entries.size() ? entries[i + 1].data_offset : source.records_end;
   };
+  const auto bytes_of = [&](std::size_t i) { return end_of(i) - entries[i].data_offset; };
+  std::uint64_t taken = bytes_of(0);
+  full_ = segment_->messages() > 0 && !fits(taken);
+  if (full_) return {};
   const std::uint64_t begin = entries[0].data_offset / SegmentFiles::kBlock * SegmentFiles::kBlock;
   std::vector<std::size_t> wanted{0};
   std::uint64_t end = end_of(0);
@@ -111,6 +128,9 @@ Status SegmentCopier::copy_records(const CopySource& source, OpenSegment& from,
   for (; ordinal_ - base < count; ordinal_ = next_valid(source, ordinal_ + 1)) {
     const std::size_t i = ordinal_ - base;
     if (end_of(i) - begin > kPieceBytes || entries[i].data_offset - end > kGapBytes) break;
+    taken += bytes_of(i);
+    full_ = !fits(taken);
+    if (full_) break;
     wanted.push_back(i);
     end = end_of(i);
   }
@@ -155,7 +175,7 @@ void SegmentCopier::add_record(const CopySource& source, const IndexEntry& entry
                         entry.data_offset, std::string(bytes)});
   }
   IndexEntry copied;
-  copied.sequence_offset = static_cast<std::uint32_t>(sequence.value - plan_.to.first.value);
+  copied.sequence_offset = static_cast<std::uint32_t>(sequence.value - segment_->first.value);
   copied.data_offset = static_cast<std::uint32_t>(chunk_offset_ + chunk_.size());
   copied.body_bytes = entry.body_bytes;
   chunk_.append(bytes);
@@ -183,7 +203,7 @@ Status SegmentCopier::sync(File& file) {
   return status;
 }
 
-Status SegmentCopier::finish() {
+Status SegmentCopier::finish_segment() {
   Segment& segment = *segment_;
   SEGUE_CHECK(segment.messages() > 0);
   const std::uint64_t records_end = chunk_offset_ + chunk_.size();
@@ -192,29 +212,56 @@ Status SegmentCopier::finish() {
       .encode(chunk_.extend(SegmentFooter::kSize));
   SEGUE_RETURN_IF_ERROR(write_chunk(true));
   segment.data_bytes = records_end + SegmentFooter::kSize;
+  if (!end_) SEGUE_RETURN_IF_ERROR(write_header(segment.last()));
   SEGUE_RETURN_IF_ERROR(data_->truncate(segment.data_bytes));
   SEGUE_RETURN_IF_ERROR(sync(*data_));
   data_.reset();
-  {
-    auto index = context_.files.open(path(".index"), OpenMode::kReadWrite);
-    if (!index.is_ok()) return index.status();
-    SEGUE_RETURN_IF_ERROR((*index)->truncate(0));
-    SEGUE_RETURN_IF_ERROR(write_index(**index, plan_.queue->id, segment.first, entries_));
-    SEGUE_RETURN_IF_ERROR(sync(**index));
+  auto index = context_.files.open(path(segment.name(), ".index"), OpenMode::kReadWrite);
+  if (!index.is_ok()) return index.status();
+  SEGUE_RETURN_IF_ERROR((*index)->truncate(0));
+  SEGUE_RETURN_IF_ERROR(write_index(**index, plan_.queue->id, segment.first, entries_));
+  SEGUE_RETURN_IF_ERROR(sync(**index));
+  segment.written_end = records_end;
+  segment.state = SegmentState::kSealed;
+  segment.changed = false;
+  done_bytes_ += chunk_offset_ + chunk_.size();
+  chunk_offset_ = 0;
+  chunk_.clear();
+  entries_.clear();
+  full_ = false;
+  segments_.push_back(std::move(segment_));
+  return {};
+}
+
+// Where a piece ends is known at its end only.
+Status SegmentCopier::write_header(Sequence replaced_last) {
+  piece_.clear();
+  piece_.resize(SegmentFiles::kBlock);
+  auto read = data_->read(0, piece_.data(), piece_.size());
+  if (!read.is_ok()) return read.status();
+  SEGUE_CHECK(*read == piece_.size());
+  SegmentHeader{plan_.queue->id, segment_->first, segment_->first, replaced_last}.encode(
+      piece_.data());
+  const std::string_view bytes = piece_.view();
+  return data_->write(0, std::span(&bytes, 1));
+}
+
+Status SegmentCopier::finish() {
+  SEGUE_CHECK(!segments_.empty());
+  // From here on they stand for the sources, once one of these is gone.
+  for (const auto& segment : segments_) {
+    const Status renamed =
+        context_.files.rename(path(segment->name(), kUnfinished), path(segment->name(), ".data"));
+    // Some would have their names, and some not.
+    if (!renamed.is_ok() && named_) context_.fatal(renamed);
+    SEGUE_RETURN_IF_ERROR(renamed);
+    named_ = true;
   }
-  // From here on it stands for the others, once one of them is gone.
-  SEGUE_RETURN_IF_ERROR(context_.files.rename(path(kUnfinished), path(".data")));
-  named_ = true;
   if (Status named = context_.files.sync_directory(plan_.queue->directory); !named.is_ok()) {
     context_.fatal(named);
     return named;
   }
-  segment.written_end = records_end;
-  segment.state = SegmentState::kSealed;
-  segment.changed = false;
   // Given back here: megabytes, for which the reactor would have to wait.
-  chunk_offset_ += chunk_.size();
-  chunk_.clear();
   chunk_.shrink(0);
   piece_.shrink(0);
   entries_ = {};
@@ -222,10 +269,15 @@ Status SegmentCopier::finish() {
 }
 
 void SegmentCopier::remove_files() {
-  for (const char* extension : {kUnfinished, ".index"}) {
-    if (const Status status = context_.files.remove(path(extension)); !status.is_ok()) {
-      context_.log.warn("segment_file_not_removed",
-                        {{"path", path(extension)}, {"reason", status}});
+  std::vector<SegmentName> names;
+  for (const auto& segment : segments_) names.push_back(segment->name());
+  if (segment_ != nullptr) names.push_back(segment_->name());
+  for (const SegmentName name : names) {
+    for (const char* extension : {kUnfinished, ".index"}) {
+      if (const Status status = context_.files.remove(path(name, extension)); !status.is_ok()) {
+        context_.log.warn("segment_file_not_removed",
+                          {{"path", path(name, extension)}, {"reason", status}});
+      }
     }
   }
 }

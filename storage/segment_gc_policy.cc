@@ -26,6 +26,12 @@ bool better(const GcStep& one, const GcStep& other) {
          static_cast<double>(other.reclaimed_bytes) * static_cast<double>(one.copied_bytes + 1);
 }
 
+bool is_oversized(const SegmentFigures& segment, const GcThresholds& thresholds) {
+  // One with a single message stays as large as that is.
+  return segment.state == SegmentState::kSealed && segment.valid > 1 &&
+         segment.data_bytes > thresholds.segment_bytes + SegmentFooter::kSize;
+}
+
 bool is_garbage(const SegmentFigures& segment, const GcThresholds& thresholds) {
   const bool large =
       segment.bytes > thresholds.min_bytes || segment.messages > thresholds.min_messages;
@@ -38,6 +44,10 @@ class Choice {
       : segments_(segments), thresholds_(thresholds) {}
 
   std::optional<GcStep> next(std::uint64_t credit) {
+    for (std::size_t i = 0; i < segments_.size(); ++i) {
+      if (!is_oversized(segments_[i], thresholds_)) continue;
+      return GcStep{GcStep::Kind::kCut, i, 1, segments_[i].valid_bytes, segments_[i].garbage()};
+    }
     for (std::size_t i = 0; i < segments_.size(); ++i) {
       if (is_garbage(segments_[i], thresholds_)) offer_one(i);
       offer_merges(i, credit);
@@ -108,6 +118,7 @@ SegmentFigures figures_of(const Segment& segment) {
   figures.state = segment.state;
   figures.work = segment.work;
   figures.bytes = segment.disk_bytes();
+  figures.data_bytes = segment.data_bytes;
   figures.messages = segment.messages();
   figures.valid = segment.validity.valid();
   if (figures.valid == 0) return figures;
@@ -130,6 +141,12 @@ bool beyond_bound(std::span<const SegmentFigures> segments, const GcThresholds& 
     valid += segment.valid_bytes;
   }
   return bytes > 2 * valid + thresholds.slack_bytes;
+}
+
+bool has_oversized(std::span<const SegmentFigures> segments, const GcThresholds& thresholds) {
+  return std::any_of(segments.begin(), segments.end(), [&](const SegmentFigures& segment) {
+    return is_oversized(segment, thresholds);
+  });
 }
 
 std::optional<GcStep> next_gc_step(std::span<const SegmentFigures> segments,

@@ -19,6 +19,7 @@ struct SegmentFigures {
   std::uint64_t valid_bytes = 0;  // that a copy of it would have
   std::uint32_t messages = 0;
   std::uint32_t valid = 0;
+  std::uint64_t data_bytes = 0;  // of the .data file alone
 
   std::uint64_t garbage() const { return bytes > valid_bytes ? bytes - valid_bytes : 0; }
 };
@@ -29,11 +30,15 @@ SegmentFigures figures_of(const Segment& segment);
 /// Whether a queue's files have more than twice their valid bytes and `slack_bytes`.
 bool beyond_bound(std::span<const SegmentFigures> segments, const GcThresholds& thresholds);
 
+/// Whether one of them is to be cut.
+bool has_oversized(std::span<const SegmentFigures> segments, const GcThresholds& thresholds);
+
 struct GcStep {
   enum class Kind {
     kSeal,     // the active segment: complete it, so that it can be collected
     kCompact,  // one sealed segment: copy what is valid
     kMerge,    // several sealed ones, side by side: copy what is valid into one
+    kCut,      // a sealed one beyond `segment_bytes`: copy what is valid into several
   };
   Kind kind = Kind::kCompact;
   std::size_t first = 0;  // of the segments
@@ -49,6 +54,9 @@ struct GcStep {
 /// may cost beyond what it gives back, earned by former steps; merges of small segments that hold
 /// little garbage are paid from it, so that in all never more than two bytes are copied for one
 /// given back.
+///
+/// A segment that is larger than `segment_bytes`, since that was lowered, is cut first of all, so
+/// that no later step copies more than that; copying it gives back what is garbage in it.
 ///
 /// When nothing is left to do, the files of the queue have no more than twice their valid bytes and
 /// `slack_bytes`.

@@ -318,12 +318,12 @@ void SegmentStore::end_collecting(const CopyPlan& plan) {
   drop_consumed(plan.queue);
 }
 
-std::optional<IndexFlags> SegmentStore::install(const CopyPlan& plan,
-                                                std::unique_ptr<Segment> copy) {
+std::optional<std::vector<IndexFlags>> SegmentStore::install(
+    const CopyPlan& plan, std::vector<std::unique_ptr<Segment>> copies) {
   Queue* const queue = find(plan.queue);
   if (queue == nullptr) return {};
   touch(*queue);
-  return queue->table.install(std::move(copy), plan.sources);
+  return queue->table.install(std::move(copies), plan.sources);
 }
 
 std::optional<ScrubSegment> SegmentStore::next_sealed(QueueId id, Sequence after) const {

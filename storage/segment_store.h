@@ -98,7 +98,8 @@ class SegmentStore {
   CopyPlan begin_collecting(QueueId queue, std::size_t first, std::size_t count);
   void end_collecting(const CopyPlan& plan);
   /// Nothing if the queue has been dropped meanwhile.
-  std::optional<IndexFlags> install(const CopyPlan& plan, std::unique_ptr<Segment> copy);
+  std::optional<std::vector<IndexFlags>> install(const CopyPlan& plan,
+                                                 std::vector<std::unique_ptr<Segment>> copies);
   /// The queue's first sealed segment with a valid message that begins above `after`.
   std::optional<ScrubSegment> next_sealed(QueueId queue, Sequence after) const;
   /// All flags of a segment; none if it is gone.

@@ -22,6 +22,40 @@ Sequence after(Sequence sequence) {
   return sequence.value == std::numeric_limits<std::uint64_t>::max() ? sequence : sequence.next();
 }
 
+/// Of messages.
+struct OrdinalRange {
+  std::uint32_t first = 0;
+  std::uint32_t end = 0;
+
+  bool empty() const { return first == end; }
+  void widen(std::uint32_t from, std::uint32_t to) {
+    first = empty() ? from : std::min(first, from);
+    end = std::max(end, to);
+  }
+};
+
+/// The flags of `copies` are one behind the other in the words; those outside `gone_in` are all
+/// set.
+void share_out(std::vector<std::unique_ptr<Segment>>& copies, std::uint32_t messages,
+               const std::vector<std::uint64_t>& words, const OrdinalRange& gone_in) {
+  std::uint32_t begin = 0;  // of the copy's flags
+  for (const auto& copy : copies) {
+    const std::uint32_t end = begin + copy->messages();
+    SEGUE_CHECK(end <= messages);
+    const std::uint32_t from = std::max(begin, gone_in.first);
+    const std::uint32_t to = std::min(end, gone_in.end);
+    for (std::uint32_t at = from; at < to; ++at) {
+      if ((words[at / 64] >> (at % 64) & 1) != 0) continue;
+      const std::uint32_t ordinal = at - begin;
+      copy->validity.clear(ordinal, ordinal + 1, [](std::uint32_t, std::uint32_t) {});
+      copy->valid_body_bytes -= copy->sizes.sum(ordinal, ordinal + 1);
+    }
+    copy->mark_dirty(from - begin, std::max(from, to) - begin);
+    begin = end;
+  }
+  SEGUE_CHECK(begin == messages);
+}
+
 }  // namespace
 
 void Segment::append_recovered(Sequence sequence, const IndexEntry& entry) {
@@ -245,14 +279,15 @@ void SegmentTable::end_collecting(const std::vector<CopySource>& sources) {
   }
 }
 
-IndexFlags SegmentTable::install(std::unique_ptr<Segment> copy,
-                                 const std::vector<CopySource>& sources) {
+std::vector<IndexFlags> SegmentTable::install(std::vector<std::unique_ptr<Segment>> copies,
+                                              const std::vector<CopySource>& sources) {
   const auto at = std::find_if(segments_.begin(), segments_.end(), [&](const auto& segment) {
     return segment->name() == sources.front().name;
   });
   SEGUE_CHECK(segments_.end() - at >= static_cast<std::ptrdiff_t>(sources.size()));
   // Word by word: a segment has up to a million messages, and nothing else is done meanwhile.
   BitWriter left;
+  OrdinalRange gone_in;  // of all copies' messages together
   std::uint64_t valid_body_bytes = 0;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const CopySource& source = sources[i];
@@ -263,18 +298,27 @@ IndexFlags SegmentTable::install(std::unique_ptr<Segment> copy,
       const std::uint64_t then = source.valid[word];
       const auto copied = static_cast<std::uint32_t>(std::popcount(then));
       const std::uint64_t gone = then & ~now[word];
-      if (gone != 0) copy->mark_dirty(left.size(), left.size() + copied);
+      if (gone != 0) gone_in.widen(left.size(), left.size() + copied);
       left.append(gone == 0 ? ~0ull : squeeze(now[word], then), copied);
     }
     valid_body_bytes += segment.valid_body_bytes;
   }
-  SEGUE_CHECK(left.size() == copy->messages());
-  if (copy->dirty_end > copy->dirty_first) copy->validity.assign(left.take());
-  copy->valid_body_bytes = valid_body_bytes;
-  IndexFlags flags = copy->dirty_flags();
-  copy->changed = true;
-  segments_.erase(at + 1, at + static_cast<std::ptrdiff_t>(sources.size()));
-  *at = std::move(copy);
+  if (copies.size() == 1) {
+    SEGUE_CHECK(left.size() == copies[0]->messages());
+    copies[0]->mark_dirty(gone_in.first, gone_in.end);
+    if (!gone_in.empty()) copies[0]->validity.assign(left.take());
+    copies[0]->valid_body_bytes = valid_body_bytes;
+  } else {
+    share_out(copies, left.size(), left.take(), gone_in);
+  }
+  std::vector<IndexFlags> flags;
+  for (const auto& copy : copies) {
+    flags.push_back(copy->dirty_flags());
+    copy->changed = true;
+  }
+  const auto place = segments_.erase(at, at + static_cast<std::ptrdiff_t>(sources.size()));
+  segments_.insert(place, std::make_move_iterator(copies.begin()),
+                   std::make_move_iterator(copies.end()));
   return flags;
 }
 

@@ -129,9 +129,10 @@ class SegmentTable {
   /// The sealed segments [first, first + count), from now on kept until install() or
   /// end_collecting().
   std::vector<CopySource> begin_collecting(std::size_t first, std::size_t count);
-  /// `copy`, of the sources' valid messages, stands for them from now on; what was settled since is
-  /// settled in it. Its flags that are not in its index yet.
-  IndexFlags install(std::unique_ptr<Segment> copy, const std::vector<CopySource>& sources);
+  /// `copies`, in order, of the sources' valid messages, stand for them from now on; what was
+  /// settled since is settled in them. Of each, its flags that are not in its index yet.
+  std::vector<IndexFlags> install(std::vector<std::unique_ptr<Segment>> copies,
+                                  const std::vector<CopySource>& sources);
   /// All flags of a segment; none if there is none of the name.
   IndexFlags all_flags(SegmentName name) const;
   void end_collecting(const std::vector<CopySource>& sources);

@@ -96,5 +96,48 @@ TEST(RecoveryCopies, ACopyOfWhatTheCheckpointDoesNotKnowIsDiscarded) {
   EXPECT_EQ(choice.discarded, (Names{name(11, 1)}));
 }
 
+// A segment that was cut: messages 1-4, 6-8 and 10 of 1-10.
+const std::vector<FoundCopy> kPieces{copy(1, 4, 1), copy(6, 8, 1), copy(10, 10, 1)};
+
+TEST(RecoveryCopies, PiecesBesideWhatWasCutAreDiscarded) {
+  auto choice = choose_segments({there(1, 10), there(11, 20)}, kPieces);
+  EXPECT_EQ(names(choice.segments), (Names{name(1), name(11)}));
+  EXPECT_EQ(choice.discarded, (Names{name(1, 1), name(6, 1), name(10, 1)}));
+  // Not all had their names.
+  choice = choose_segments({there(1, 10)}, {kPieces[0]});
+  EXPECT_EQ(names(choice.segments), (Names{name(1)}));
+}
+
+TEST(RecoveryCopies, PiecesStandForWhatWasCutWhenThatIsGone) {
+  auto choice = choose_segments({gone(1, 10), there(11, 20)}, kPieces);
+  EXPECT_EQ(names(choice.segments), (Names{name(1, 1), name(6, 1), name(10, 1), name(11)}));
+  EXPECT_TRUE(choice.discarded.empty());
+  EXPECT_TRUE(choice.missing.empty());
+  // All messages of one piece were settled since.
+  choice = choose_segments({gone(1, 10)}, {kPieces[0], kPieces[2]});
+  EXPECT_EQ(names(choice.segments), (Names{name(1, 1), name(10, 1)}));
+}
+
+TEST(RecoveryCopies, ACopyOfAPieceIsDecidedByThePiece) {
+  // The piece is there: the copy may lack flags.
+  auto choice = choose_segments({gone(1, 10)}, {kPieces[0], kPieces[1], copy(6, 8, 2)});
+  EXPECT_EQ(names(choice.segments), (Names{name(1, 1), name(6, 1)}));
+  EXPECT_EQ(choice.discarded, (Names{name(6, 2)}));
+  // It is not.
+  choice = choose_segments({gone(1, 10)}, {kPieces[0], copy(6, 8, 2)});
+  EXPECT_EQ(names(choice.segments), (Names{name(1, 1), name(6, 2)}));
+  // Two pieces were merged, one of them is gone.
+  choice = choose_segments({gone(1, 10)}, {kPieces[0], kPieces[1], copy(6, 10, 2)});
+  EXPECT_EQ(names(choice.segments), (Names{name(1, 1), name(6, 2)}));
+  EXPECT_EQ(choice.replaced, (Names{name(6, 1)}));
+}
+
+TEST(RecoveryCopies, WhatNoPieceStandsForIsMissing) {
+  const FoundCopy piece{{Sequence{1}, 1, Sequence{4}, 1000, 2, 2, true}, Sequence{1}, Sequence{4}};
+  const auto choice = choose_segments({gone(1, 10)}, {piece});  // of 5 valid ones
+  ASSERT_EQ(choice.missing.size(), 1u);
+  EXPECT_EQ(choice.missing[0].valid, 3u);
+}
+
 }  // namespace
 }  // namespace segue::storage

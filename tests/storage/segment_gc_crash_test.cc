@@ -13,6 +13,7 @@ namespace segue::storage {
 namespace {
 
 constexpr std::uint64_t kSegmentBytes = 4096;
+constexpr std::uint64_t kLargeBytes = 16 << 10;
 
 /// So that work in the background is at any point when the node does something.
 std::function<int()> some_steps(std::uint64_t seed) {
@@ -53,8 +54,13 @@ std::string wrong_with_files(ModelNode& node, FaultyFileSystem& files) {
       for (const auto& segment : table->segments()) {
         wanted.insert(segment_file_name(segment->name(), ".data"));
         wanted.insert(segment_file_name(segment->name(), ".index"));
-        bytes += figures_of(*segment).bytes;
-        valid += figures_of(*segment).valid_bytes;
+        const SegmentFigures figures = figures_of(*segment);
+        bytes += figures.bytes;
+        valid += figures.valid_bytes;
+        if (figures.state == SegmentState::kSealed && figures.valid > 1 &&
+            figures.data_bytes > kSegmentBytes + SegmentFooter::kSize) {
+          return directory + " has a segment of " + std::to_string(figures.data_bytes) + " bytes";
+        }
       }
     }
     if (there != wanted) {
@@ -103,14 +109,26 @@ TEST(SegmentGcCrash, KeepsTheBoundAndTheMessagesThroughRestarts) {
   EXPECT_TRUE(kSanitized || copies > seeds(20)) << copies;
 }
 
+/// A life whose segments are larger than those of the next ones, which have to cut them.
+void leave_large_segments(FaultyFileSystem& files, Workload& workload, std::uint64_t seed) {
+  ModelNode node(files, kLargeBytes, some_steps(seed));
+  workload.run(node, 120);
+  for (std::uint16_t shard = 0; shard < ModelNode::kShards; ++shard) {
+    EXPECT_TRUE(node.checkpoint(ShardId{shard}));
+  }
+  node.stop();
+}
+
 /// Runs until the power goes at the nth call, recovers (perhaps with another loss of power on the
-/// way), checks, and goes on. False when the run was over before.
+/// way), checks, and goes on. False when the run was over before. `large`: after a life with larger
+/// segments.
 bool crash_at(std::uint64_t seed, std::uint64_t nth, int steps, std::uint64_t& copies,
-              std::uint64_t& states) {
+              std::uint64_t& states, bool large = false) {
   FaultyFileSystem files;
   SeededRandom random(seed * 1'000'003 + nth);
   Workload workload(seed, Workload::Kind::kGarbage);
   bool crashed = false;
+  if (large) leave_large_segments(files, workload, seed);
   {
     files.halt_at(nth);
     ModelNode node(files, kSegmentBytes, some_steps(seed));
@@ -184,6 +202,42 @@ TEST_P(SegmentGcCrashAnywhere, LosesNothing) {
 }
 INSTANTIATE_TEST_SUITE_P(Share, SegmentGcCrashAnywhere,
                          ::testing::Range<std::uint64_t>(1, kShares + 1));
+
+TEST(SegmentGcCrash, LosesNothingWhileLargeSegmentsAreCut) {
+  std::uint64_t points = 0;
+  std::uint64_t copies = 0;
+  std::uint64_t states = 0;
+  for (std::uint64_t seed = 1; seed <= effort(); ++seed) {
+    std::uint64_t nth = 1;
+    while (crash_at(seed, nth, 20, copies, states, /*large=*/true)) ++nth;
+    points += nth - 1;
+    ASSERT_FALSE(HasFailure()) << "seed " << seed << " call " << nth;
+  }
+  EXPECT_GT(points, 100u);
+  EXPECT_TRUE(kSanitized || copies > points / 8) << copies << " of " << points;
+}
+
+TEST(SegmentGcCrash, CutsLargeSegmentsAndLosesNothingByThat) {
+  for (std::uint64_t seed = 1; seed <= seeds(20); ++seed) {
+    FaultyFileSystem files;
+    Workload workload(seed, Workload::Kind::kGarbage);
+    leave_large_segments(files, workload, seed);
+    {
+      ModelNode node(files, kSegmentBytes, some_steps(seed));
+      ASSERT_EQ(workload.difference(node), "") << "seed " << seed;
+      workload.run(node, 20);
+      for (std::uint16_t shard = 0; shard < ModelNode::kShards; ++shard) {
+        ASSERT_TRUE(node.checkpoint(ShardId{shard}));
+      }
+      collect_all(node);
+      ASSERT_EQ(workload.difference(node), "") << "seed " << seed;
+      node.stop();
+      ASSERT_EQ(wrong_with_files(node, files), "") << "seed " << seed;
+    }
+    ModelNode again(files, kSegmentBytes, some_steps(seed));
+    ASSERT_EQ(workload.difference(again), "") << "seed " << seed;
+  }
+}
 
 TEST(SegmentGcCrash, LosesNothingWhenThePowerGoesInALongRun) {
   std::uint64_t copies = 0;

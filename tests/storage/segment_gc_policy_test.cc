@@ -20,7 +20,7 @@ class Segments {
     const auto valid =
         static_cast<std::uint32_t>(valid_bytes == 0 ? 0 : 1 + 999 * valid_bytes / bytes);
     list_.push_back({Sequence{next_}, Sequence{next_ + 999}, state, SegmentWork::kNone, bytes,
-                     valid_bytes, 1000, valid});
+                     valid_bytes, 1000, valid, bytes - bytes / 50});
     next_ += 1000;
     return *this;
   }
@@ -48,6 +48,21 @@ TEST(SegmentGcPolicy, CompactsASegmentThatIsMostlyGarbage) {
   const auto step = Segments().add(64 * kMiB, 64 * kMiB).add(64 * kMiB, 10 * kMiB).next();
   ASSERT_TRUE(step);
   EXPECT_EQ(*step, (GcStep{Kind::kCompact, 1, 1, 10 * kMiB, 54 * kMiB}));
+}
+
+TEST(SegmentGcPolicy, CutsWhatIsBeyondTheLimitFirst) {
+  Segments segments;
+  segments.thresholds.segment_bytes = 8 * kMiB;
+  segments.add(8 * kMiB, kMiB).add(40 * kMiB, 38 * kMiB);
+  EXPECT_EQ(segments.next(), (GcStep{Kind::kCut, 1, 1, 38 * kMiB, 2 * kMiB}));
+  EXPECT_TRUE(has_oversized(segments.list(), segments.thresholds));
+  // One message stays as large as it is, and an unsealed segment has its time to come.
+  segments.list()[1].valid = 1;
+  EXPECT_EQ(segments.next()->kind, Kind::kCompact);
+  segments.list()[1].valid = 900;
+  segments.list()[1].state = SegmentState::kFull;
+  EXPECT_EQ(segments.next()->kind, Kind::kCompact);
+  EXPECT_FALSE(has_oversized(segments.list(), segments.thresholds));
 }
 
 TEST(SegmentGcPolicy, CompactsASmallSegmentOfManyMessages) {
