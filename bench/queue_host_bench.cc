@@ -53,6 +53,9 @@ class NoDisk final : public storage::DiskDataCenter {
     stats.free_bytes = 1ull << 40;
     return stats;
   }
+  Status begin_backup(storage::BackupOptions) override { return {}; }
+  void cancel_backup() override {}
+  storage::BackupState backup() const override { return {}; }
   void stop() override {}
 
  private:
