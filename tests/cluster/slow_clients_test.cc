@@ -57,7 +57,9 @@ class SlowClients : public testing::Test {
     return filler_->admin().queue_status(queue).value().ready;
   }
 
-  static constexpr const char* kLimits = "memory_limit: 64MiB\n";
+  // What is on its way to a node takes an eighth of its memory, or a message of the largest size.
+  static constexpr const char* kLimits =
+      "memory_limit: 64MiB\nlimits: {max_message_bytes: 4MiB, max_frame_bytes: 8MiB}\n";
   explicit SlowClients(const std::string& yaml = kLimits)
       : cluster_({.nodes = 1, .shards = 4, .yaml = yaml}) {}
 
@@ -99,7 +101,7 @@ TEST_F(SlowClients, ManyConsumersOfASessionThatNeverReadsShareAWindow) {
 class SlowClientsOfARouter : public SlowClients {
  protected:
   SlowClientsOfARouter()
-      : SlowClients(std::string(kLimits) + "limits:\n  router_delivery_bytes: 64MiB\n") {}
+      : SlowClients("memory_limit: 64MiB\nlimits:\n  router_delivery_bytes: 64MiB\n") {}
 };
 
 TEST_F(SlowClientsOfARouter, ManySessionsThatNeverReadShareABudgetAndOthersGoOn) {
