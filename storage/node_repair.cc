@@ -224,7 +224,13 @@ Status NodeRepair::repair_shard(ShardId shard) {
   const std::string reason = read.is_ok() ? "is missing, though " + std::to_string(applied.value) +
                                                 " records of the shard are not in the log any more"
                                           : read.status().message();
-  return ShardRepair(work_, shard, directory, survey_.enqueued)
+  // With records missing, the log does not have all that it enqueued.
+  const auto logged = survey_.shards.find(shard);
+  const bool whole =
+      logged != survey_.shards.end() &&
+      logged->second.last.value - logged->second.first.value + 1 == logged->second.records;
+  const std::map<QueueId, Sequence> nothing;
+  return ShardRepair(work_, shard, directory, whole ? survey_.enqueued : nothing)
       .make_checkpoint(applied, reason, options_.shard_state);
 }
 

@@ -87,7 +87,7 @@ Status ShardRepair::salvage_queue(QueueId id, const std::string& directory, Chec
   auto segments = read_segments(id, directory);
   if (!segments.is_ok()) return segments.status();
   SEGUE_RETURN_IF_ERROR(settle_copies(directory, *segments));
-  SEGUE_RETURN_IF_ERROR(cut_unsealed(id, directory, *segments));
+  SEGUE_RETURN_IF_ERROR(cut_what_is_logged(id, directory, *segments));
   for (const SalvagedSegment& segment : *segments) {
     SEGUE_RETURN_IF_ERROR(write(id, directory, segment));
     to.segments.push_back(segment.named);
@@ -160,30 +160,33 @@ Status ShardRepair::settle_copies(const std::string& directory, Segments& segmen
   return {};
 }
 
-/// A checkpoint seals all segments but the newest, and syncs them: in front of a sealed one all are
-/// complete. In the others, what the log has may lack parts that were never synced; the log's
-/// messages are stored again.
-Status ShardRepair::cut_unsealed(QueueId id, const std::string& directory, Segments& segments) {
+/// What the log has is stored again from it: a loss of power may have taken any part of a segment
+/// that no checkpoint named yet, whole ones between others included, and their footers prove
+/// nothing, since the checkpoint that wrote them may not have come to its end. Replay leaves out
+/// what is at or below the last message that a queue has stored, so nothing may stand behind such a
+/// gap. Segments that are sealed were synced if the log does not have all of them.
+Status ShardRepair::cut_what_is_logged(QueueId id, const std::string& directory,
+                                       Segments& segments) {
   std::size_t complete = segments.size();
   while (complete > 0 && !segments[complete - 1].named.sealed) --complete;
-  for (std::size_t i = 0; i < complete; ++i) {
-    if (segments[i].named.sealed) continue;
-    auto whole = salvage_segment(work_.files(), id, directory, segments[i].named.name(), true);
-    if (!whole.is_ok()) return whole.status();
-    if (whole->has_value()) segments[i] = std::move(**whole);
-  }
   const auto in_log = in_log_.find(id);
-  if (in_log == in_log_.end()) return {};
-  for (std::size_t i = complete; i < segments.size(); ++i) {
+  for (std::size_t i = 0; i < segments.size(); ++i) {
     SalvagedSegment& segment = segments[i];
-    const std::uint32_t cut = segment.cut_from(in_log->second);
+    const bool logged = in_log != in_log_.end() && segment.sequence(0) >= in_log->second;
+    if (i < complete && !logged) {
+      if (segment.named.sealed) continue;
+      auto whole = salvage_segment(work_.files(), id, directory, segment.named.name(), true);
+      if (!whole.is_ok()) return whole.status();
+      if (whole->has_value()) segment = std::move(**whole);
+      continue;
+    }
+    const std::uint32_t cut = in_log == in_log_.end() ? 0 : segment.cut_from(in_log->second);
     if (cut == 0) continue;
     const std::string path = data_path(directory, segment.named.name());
     const bool all = segment.entries.empty();
     work_.done(path,
                "its " + std::string(all ? "" : "last ") + counted(cut, "message") +
-                   ", stored behind the last checkpoint, " +
-                   (all ? "are moved to " : "are cut off, and copied to ") + work_.folder() +
+                   (all ? " are moved to " : " are cut off, and copied to ") + work_.folder() +
                    ": the log has them",
                queue_name(directory));
     SEGUE_RETURN_IF_ERROR(all ? move_segment_aside(directory, segment.named.name())

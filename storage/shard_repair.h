@@ -43,7 +43,7 @@ class ShardRepair {
   Status salvage_queue(QueueId id, const std::string& directory, CheckpointQueue& to);
   Result<Segments> read_segments(QueueId id, const std::string& directory);
   Status settle_copies(const std::string& directory, Segments& segments);
-  Status cut_unsealed(QueueId id, const std::string& directory, Segments& segments);
+  Status cut_what_is_logged(QueueId id, const std::string& directory, Segments& segments);
   Status write(QueueId id, const std::string& directory, const SalvagedSegment& segment);
   Status move_segment_aside(const std::string& directory, SegmentName name);
 
