@@ -409,9 +409,11 @@ void Poller::wait(Duration timeout) {
 
 ShutdownSignals::ShutdownSignals() {
   // With standard input, output or error closed, the next descriptors would take their places.
-  int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  while (null >= 0 && null <= STDERR_FILENO) null = dup(null);
+  // What is written to a closed output must fail: nobody has it. Only messages about that may go.
+  int null = open("/dev/null", O_RDONLY);
+  while (null >= 0 && null < STDERR_FILENO) null = dup(null);
   if (null >= 0) close(null);
+  if (null == STDERR_FILENO) static_cast<void>(open("/dev/null", O_WRONLY));
   ::signal(SIGPIPE, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "storage/backup_manifest.h"
 #include "storage/data_directory.h"
 #include "storage/node_directories.h"
 #include "storage/node_repair.h"
@@ -17,6 +18,12 @@ Result<RepairTotals> repair_data(FileSystem& files, const std::string& directory
   if (!nodes.is_ok()) return nodes.status();
   std::vector<std::unique_ptr<FileLock>> locks;
   for (const std::string& node : *nodes) {
+    if (files.exists(node + "/" + kBackupManifestName)) {
+      return Status(Code::kInvalidConfig,
+                    node +
+                        ": is a backup, and would be none any more: restore it (segue restore), "
+                        "and repair what that makes");
+    }
     auto lock = DataDirectory::lock_existing(files, node);
     if (!lock.is_ok()) return lock.status();
     locks.push_back(std::move(*lock));

@@ -40,7 +40,9 @@ constexpr const char* kBackupHelp =
     "go\n"
     "on; checkpoints and collected log files wait for a moment. Messages' files are copied no "
     "faster\n"
-    "than gc.bytes_per_second. If it fails or is interrupted, nothing is left in TARGET; a node "
+    "than gc.bytes_per_second. If it fails or is interrupted, nothing of that node is left in "
+    "TARGET (what "
+    "was finished of others is); a node "
     "that\n"
     "is killed leaves files without a manifest there: remove them.\n"
     "\n"
@@ -72,6 +74,7 @@ constexpr int kPollMs = 100;
 class BackupCommand final : public SessionCommand {
  public:
   Status check(const OptionTable& /*options*/) override {
+    if (first_.empty()) return Status(Code::kInvalidConfig, "a directory has no name");
     if (online_ && second_.empty()) return Status::ok();
     if (online_) {
       return Status(Code::kInvalidConfig,
@@ -112,7 +115,15 @@ class BackupCommand final : public SessionCommand {
     // A node's catalog must not be newer than the leader's.
     nodes.push_back(cluster->catalog_leader);
     if (!node_.empty()) nodes = {node_};
-    const std::string target = std::filesystem::absolute(first_).lexically_normal().string();
+    std::error_code unknown;
+    const auto whole = std::filesystem::absolute(first_, unknown);
+    if (unknown) {
+      console.note("segue: cannot tell where '" + printable(first_) + "' is: " + unknown.message() +
+                   "; give the whole path");
+      return kExitUsage;
+    }
+    std::string target = whole.lexically_normal().string();
+    while (target.size() > 1 && target.back() == '/') target.pop_back();
     JsonWriter json;
     json.begin_array();
     for (const std::string& node : nodes) {

@@ -94,8 +94,11 @@ class ExportCommand final : public SessionCommand {
     if (!console.write(writer_.header({queue_, clock.wall_ms(), random.next_u64()}))) {
       return output_failed(console);
     }
+    const std::uint64_t damaged = damaged_so_far(connection);
     const int code = remove_ ? take(console, connection) : copy(console, connection);
     console.end_progress();
+    // A consumer does not get them; the node sets them aside.
+    if (remove_) left_out_ = damaged_so_far(connection) - damaged;
     if (code != kExitOk && code != kExitInterrupted) return code;
     // What was removed is worth a whole stream.
     if (code == kExitOk || remove_) {
@@ -107,6 +110,15 @@ class ExportCommand final : public SessionCommand {
   }
 
  private:
+  /// Messages that the nodes have set aside since they started.
+  static std::uint64_t damaged_so_far(client::Connection& connection) {
+    std::uint64_t damaged = 0;
+    const auto cluster = connection.admin().cluster_status();
+    if (!cluster) return 0;
+    for (const auto& node : cluster->nodes) damaged += node.quarantined;
+    return damaged;
+  }
+
   void tell(Console& console) const {
     const ExportTotals& totals = writer_.totals();
     console.note("segue: exported " + counted(totals.messages, "message") + " of '" +

@@ -173,6 +173,10 @@ TEST(Backup, OfARunningClusterHasAllThatWasConfirmedAndNoHoles) {
   }
   const Ran checked = segue({"check", target});
   EXPECT_EQ(checked.code, 0) << checked.out << checked.err;
+  // As shells complete directories' names.
+  const Ran one = segue({"backup", "--online", cluster.directory() + "/one/", "--node", "n2", "-r",
+                         cluster.endpoint("r1")});
+  EXPECT_EQ(one.code, 0) << one.out << one.err;
   const Ran again = segue({"backup", "--online", target, "-r", cluster.endpoint("r1")});
   EXPECT_EQ(again.code, 1) << again.out << again.err;
   EXPECT_NE(again.err.find("is not empty"), std::string::npos) << again.err;

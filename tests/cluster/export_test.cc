@@ -173,10 +173,12 @@ TEST_F(Export, SaysWhichQueueIsNotThereAndPublishesNothing) {
 
 TEST_F(Export, RemovesNothingThatCouldNotBeWritten) {
   ASSERT_NO_FATAL_FAILURE(publish(0, 2'000));
-  Process shell("/bin/sh", {"-c", std::string(SEGUE_BIN_DIR) + "/segue export q --remove -r " +
-                                      cluster_->endpoint("r1") + " > /dev/full"});
-  EXPECT_EQ(shell.wait(kLong), 74) << shell.stderr_text();
-  EXPECT_EQ(connection_->admin().queue_status("q").value().ready, 2'000u);
+  for (const char* const output : {" > /dev/full", " >&-"}) {
+    Process shell("/bin/sh", {"-c", std::string(SEGUE_BIN_DIR) + "/segue export q --remove -r " +
+                                        cluster_->endpoint("r1") + output});
+    EXPECT_EQ(shell.wait(kLong), 74) << output << shell.stderr_text();
+    EXPECT_EQ(connection_->admin().queue_status("q").value().ready, 2'000u) << output;
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "storage/data_repair.h"
 #include "tests/storage/model_workload.h"
 
 namespace segue::storage {
@@ -49,6 +50,14 @@ TEST_F(OfflineBackup, RefusesWhileANodeRunsAndSaysWhatToDo) {
   EXPECT_EQ(made.status().code(), Code::kInvalidConfig);
   EXPECT_NE(made.status().message().find("--online"), std::string::npos);
   EXPECT_FALSE(files_.exists("/backup"));
+}
+
+TEST_F(OfflineBackup, IsNotRepairedInItsPlace) {
+  ASSERT_TRUE(make().is_ok());
+  const auto repaired = repair_data(files_, "/backup", {});
+  EXPECT_EQ(repaired.status().code(), Code::kInvalidConfig);
+  EXPECT_NE(repaired.status().message().find("segue restore"), std::string::npos);
+  EXPECT_TRUE(bring_back().is_ok());
 }
 
 TEST_F(OfflineBackup, RefusesDirectoriesThatAreInUseForSomethingElse) {
