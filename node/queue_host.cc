@@ -314,6 +314,7 @@ void QueueHost::end_turn(TimePoint now, std::int64_t wall_ms) {
   WithDisk& open = parts_->open();
   parts_->set_time(now, wall_ms);
   open.subscriptions.begin_deliveries();
+  open.read_ahead.end_turn();
   open.delivery.end_turn();
   for (Shard* shard : std::exchange(open.in_turn, {})) shard->end_turn();
   open.spiller.end_turn();

@@ -28,6 +28,10 @@ void ReadAhead::consider(HostedQueue& hosted) {
     waiting_.push_back(hosted.queue.id());
     return;
   }
+  if (memory_.above_block_mark()) {
+    held_back_.insert(hosted.queue.id());
+    return;
+  }
   hosted.queue.begin_load();
   ++loads_;
   queues_.note_memory(hosted);
@@ -90,6 +94,14 @@ storage::LoadedMessages ReadAhead::tracked(const storage::LoadedMessages& loaded
     run.batch = held;
   }
   return counted;
+}
+
+void ReadAhead::end_turn() {
+  if (held_back_.empty() || memory_.above_block_mark()) return;
+  for (const QueueId id : std::exchange(held_back_, {})) {
+    HostedQueue* hosted = queues_.find(id);
+    if (hosted != nullptr && hosted->has_takers()) consider(*hosted);
+  }
 }
 
 void ReadAhead::on_tick() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "common/logging.h"
@@ -25,6 +26,8 @@ class ReadAhead {
   void consider(HostedQueue& hosted);
   /// How many bytes one queue may have in memory ahead of its consumers.
   std::uint64_t window() const;
+  /// Starts what was held back while messages on their way to routers took too much memory.
+  void end_turn();
   /// Tries again what failed. With each tick.
   void on_tick();
 
@@ -45,6 +48,7 @@ class ReadAhead {
   Logger& log_;
   std::uint64_t loads_ = 0;       // on their way
   std::vector<QueueId> waiting_;  // for others' loads to end
+  std::set<QueueId> held_back_;   // until there is memory
   std::vector<QueueId> failed_;
 };
 
