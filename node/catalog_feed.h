@@ -29,6 +29,8 @@ class CatalogFeed {
   CatalogFeed(const Options& options, const CatalogState& state, PeerOutput& output)
       : options_(options), state_(state), output_(output), tail_begin_(state.index()) {}
 
+  /// Of the state.
+  CatalogIndex index() const { return state_.index(); }
   /// Answered in the next end_turn(), if with nothing new.
   void follow(PeerId peer, CatalogIndex after);
   void on_peer_lost(PeerId peer) { followers_.erase(peer); }

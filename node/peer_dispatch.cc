@@ -4,7 +4,8 @@
 
 namespace segue::node {
 
-void PeerDispatch::on_peer_up(PeerId /*peer*/, const PeerIdentity& identity) {
+void PeerDispatch::on_peer_up(PeerId peer, const PeerIdentity& identity) {
+  if (identity.kind == v1::PEER_KIND_NODE) nodes_[peer] = identity.id;
   if (parts_.leader != nullptr && identity.kind == v1::PEER_KIND_ROUTER) {
     parts_.leader->router_up(identity.id, identity.incarnation);
   }
@@ -13,6 +14,7 @@ void PeerDispatch::on_peer_up(PeerId /*peer*/, const PeerIdentity& identity) {
 void PeerDispatch::on_peer_lost(PeerId peer, const PeerIdentity& identity) {
   parts_.queues.on_peer_lost(peer);
   parts_.feed.on_peer_lost(peer);
+  nodes_.erase(peer);
   if (parts_.leader != nullptr && identity.kind == v1::PEER_KIND_ROUTER) {
     parts_.leader->router_down(identity.id, parts_.clock.now());
   }
@@ -45,7 +47,7 @@ Status PeerDispatch::on_peer_frame(PeerId peer, v1::PeerFrame& frame, SharedByte
       }
       return {};
     case v1::PeerFrame::kCatalogFollow:
-      parts_.feed.follow(peer, CatalogIndex(frame.catalog_follow().after_index()));
+      on_follow(peer, CatalogIndex(frame.catalog_follow().after_index()));
       return {};
     case v1::PeerFrame::kHello:
     case v1::PeerFrame::kHeartbeat:
@@ -78,6 +80,20 @@ Status PeerDispatch::on_publishes(PeerId peer, const v1::ShardPublishes& publish
   return {};
 }
 
+void PeerDispatch::on_follow(PeerId peer, CatalogIndex after) {
+  // Nothing reaches another node that the leader did not have on its disk. (A router may have seen
+  // what the whole cluster has lost since; it follows from where the leader is.)
+  const auto node = nodes_.find(peer);
+  if (parts_.leader != nullptr && node != nodes_.end() && after > parts_.feed.index()) {
+    behind_ = "node " + parts_.leader_id + ", which leads the catalog, has it at " +
+              std::to_string(parts_.feed.index().value) + ", and node " + node->second + " at " +
+              std::to_string(after.value) +
+              ": the leader's data directory was lost or is an old copy; stop it and give it the "
+              "other's catalog.db (docs/operations.md)";
+  }
+  parts_.feed.follow(peer, after);
+}
+
 void PeerDispatch::on_catalog_request(PeerId peer, const v1::CatalogRequest& request) {
   const auto answer = [&output = parts_.output, peer,
                        id = request.request_id()](const v1::CatalogOutcome& outcome) {
@@ -86,14 +102,15 @@ void PeerDispatch::on_catalog_request(PeerId peer, const v1::CatalogRequest& req
     *reply.mutable_outcome() = outcome;
     output.catalog_reply(peer, std::move(reply));
   };
-  if (parts_.leader != nullptr) {
+  if (parts_.leader != nullptr && behind_.empty()) {
     parts_.leader->submit(request.operation(), answer);
     return;
   }
+  const std::string why = parts_.leader != nullptr ? behind_
+                                                   : "this node does not lead the catalog; node " +
+                                                         parts_.leader_id + " does";
   v1::CatalogOutcome outcome;
-  *outcome.mutable_error() =
-      status_error(Status(Code::kCatalogUnavailable, "this node does not lead the catalog; node " +
-                                                         parts_.leader_id + " does"));
+  *outcome.mutable_error() = status_error(Status(Code::kCatalogUnavailable, why));
   answer(outcome);
 }
 

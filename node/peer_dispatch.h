@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "common/clock.h"
@@ -34,8 +35,13 @@ class PeerDispatch final : public PeerHandler {
  private:
   Status on_publishes(PeerId peer, const v1::ShardPublishes& publishes, const SharedBytes& bodies);
   void on_catalog_request(PeerId peer, const v1::CatalogRequest& request);
+  void on_follow(PeerId peer, CatalogIndex after);
 
   Parts parts_;
+  std::map<PeerId, std::string> nodes_;  // that are linked here, by peer
+  /// This node leads the catalog, and another is ahead of it: changes would make a second history
+  /// of it. Until it is started again.
+  std::string behind_;
 };
 
 }  // namespace segue::node

@@ -58,5 +58,52 @@ TEST(LostCatalog, IsRefusedAndNothingIsDeleted) {
   EXPECT_EQ(status->ready, static_cast<std::uint64_t>(kMessages));
 }
 
+TEST(LostCatalog, ALeaderWithAnOldCopyTakesNoDeclares) {
+  TestCluster cluster({.routers = 1, .nodes = 2, .shards = 4});
+  cluster.start_all();
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  const auto stop_nodes = [&] {
+    for (const std::string& node : cluster.node_ids()) {
+      ASSERT_EQ(cluster.process(node).terminate(), 0) << cluster.logs();
+    }
+  };
+  const fs::path data = cluster.data_dir("n1");
+  const fs::path copy = cluster.directory() + "/copy";
+  stop_nodes();
+  fs::copy(data, copy, fs::copy_options::recursive);
+  for (const std::string& node : cluster.node_ids()) cluster.start(node);
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  {
+    Connection connection = cluster.connect();
+    ASSERT_TRUE(connection.admin().declare_queue("newer"));
+    ASSERT_TRUE(connection.admin().declare_queue("newest"));
+  }
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  stop_nodes();
+  const fs::path newest = cluster.directory() + "/newest.db";
+  fs::copy(cluster.data_dir("n2") + "/catalog.db", newest);
+  fs::remove_all(data);
+  fs::rename(copy, data);
+
+  for (const std::string& node : cluster.node_ids()) cluster.start(node);
+  ASSERT_TRUE(cluster.process("n2").wait_for_stderr("catalog_leader_is_behind"));
+  Connection connection = cluster.connect();
+  const auto declared = connection.admin().declare_queue("other");
+  ASSERT_FALSE(declared);
+  EXPECT_EQ(declared.error().code, ErrorCode::kCatalogUnavailable) << declared.error().to_string();
+  EXPECT_NE(declared.error().to_string().find("old copy"), std::string::npos)
+      << declared.error().to_string();
+
+  ASSERT_EQ(cluster.process("n1").terminate(), 0) << cluster.logs();
+  for (const char* const file : {"/catalog.db", "/catalog.db-wal", "/catalog.db-shm"}) {
+    fs::remove(data.string() + file);
+  }
+  fs::copy(newest, data / "catalog.db");
+  cluster.start("n1");
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  EXPECT_TRUE(connection.admin().declare_queue("other"));
+  EXPECT_TRUE(connection.admin().queue_status("newest"));
+}
+
 }  // namespace
 }  // namespace segue::client
