@@ -11,6 +11,7 @@
 #include "storage/catalog_db.h"
 #include "storage/catalog_image.h"
 #include "storage/checkpoint_file.h"
+#include "storage/manifest_check.h"
 #include "storage/online_backup.h"
 #include "storage/quarantine_record.h"
 #include "storage/queue_check.h"
@@ -42,6 +43,7 @@ NodeCheck::NodeCheck(FileSystem& files, CheckReport& report, std::string directo
 void NodeCheck::run() {
   report_.node();
   check_names();
+  check_manifest(files_, directory_, report_);
   check_identity();
   check_log_ends_file();
   check_quarantine();

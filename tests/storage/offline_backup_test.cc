@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "storage/data_check.h"
 #include "storage/data_repair.h"
 #include "tests/storage/model_workload.h"
 
@@ -19,6 +20,17 @@ class OfflineBackup : public ::testing::Test {
   Result<BackupManifest> make() { return back_up(files_, clock_, "/data", "/backup", {}); }
   Result<BackupManifest> bring_back() { return restore(files_, "/backup", "/restored", {}); }
 
+  /// What a check finds that a restore would refuse.
+  std::uint64_t problems() {
+    std::uint64_t found = 0;
+    DataCheckOptions options;
+    options.found = [&](const CheckFinding& finding) {
+      found += finding.what.find("restore refuses") != std::string::npos ? 1 : 0;
+    };
+    EXPECT_TRUE(check_data(files_, "/backup", options).is_ok());
+    return found;
+  }
+
   std::string path_of_damage(std::uint64_t seed) {
     const auto manifest = read_backup_manifest(files_, "/backup");
     return "/backup/" + manifest->files[seed % manifest->files.size()].path;
@@ -32,6 +44,7 @@ class OfflineBackup : public ::testing::Test {
 TEST_F(OfflineBackup, HoldsWhatTheNodeHeld) {
   const auto made = make();
   ASSERT_TRUE(made.is_ok()) << made.status().to_string();
+  EXPECT_EQ(problems(), 0u);
   EXPECT_EQ(made->identity, (Identity{"c", "n", ModelNode::kShards}));
   EXPECT_FALSE(made->online);
   const auto restored = bring_back();
@@ -96,8 +109,10 @@ TEST_F(OfflineBackup, RestoresNothingOfADamagedBackup) {
     EXPECT_EQ(restored.status().code(), Code::kCorruption);
     EXPECT_NE(restored.status().message().find(path), std::string::npos);
     EXPECT_FALSE(files_.exists("/restored"));
+    EXPECT_GT(problems(), 0u) << path;
 
     ASSERT_TRUE(files_.remove(path));
+    EXPECT_GT(problems(), 0u) << path;
     EXPECT_EQ(bring_back().status().code(), Code::kCorruption);
     EXPECT_FALSE(files_.exists("/restored"));
   }
