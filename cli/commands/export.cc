@@ -94,11 +94,12 @@ class ExportCommand final : public SessionCommand {
     if (!console.write(writer_.header({queue_, clock.wall_ms(), random.next_u64()}))) {
       return output_failed(console);
     }
-    const std::uint64_t damaged = damaged_so_far(connection);
     const int code = remove_ ? take(console, connection) : copy(console, connection);
     console.end_progress();
-    // A consumer does not get them; the node sets them aside.
-    if (remove_) left_out_ = damaged_so_far(connection) - damaged;
+    if (remove_ && code == kExitOk && taken_ < limit_) {
+      // A consumer does not get damaged ones. Others may have taken some, too: that is not known.
+      left_out_ = std::min(limit_ - taken_, set_aside(connection));
+    }
     if (code != kExitOk && code != kExitInterrupted) return code;
     // What was removed is worth a whole stream.
     if (code == kExitOk || remove_) {
@@ -110,13 +111,13 @@ class ExportCommand final : public SessionCommand {
   }
 
  private:
-  /// Messages that the nodes have set aside since they started.
-  static std::uint64_t damaged_so_far(client::Connection& connection) {
-    std::uint64_t damaged = 0;
+  /// Damaged messages in the nodes' quarantine files.
+  static std::uint64_t set_aside(client::Connection& connection) {
+    std::uint64_t messages = 0;
     const auto cluster = connection.admin().cluster_status();
     if (!cluster) return 0;
-    for (const auto& node : cluster->nodes) damaged += node.quarantined;
-    return damaged;
+    for (const auto& node : cluster->nodes) messages += node.quarantined;
+    return messages;
   }
 
   void tell(Console& console) const {
@@ -201,13 +202,12 @@ class ExportCommand final : public SessionCommand {
   }
 
   int take_all(Console& console, client::Connection& connection, client::Consumer& consumer) {
-    std::uint64_t taken = 0;
-    while (taken < limit_) {
+    while (taken_ < limit_) {
       if (console.stop_requested()) {
         return write_and_settle(console) ? static_cast<int>(kExitInterrupted)
                                          : output_failed(console);
       }
-      auto batch = consumer.next_batch(limit_ - taken, pending_.empty() ? kSlice : kNoWait);
+      auto batch = consumer.next_batch(limit_ - taken_, pending_.empty() ? kSlice : kNoWait);
       if (batch) {
         for (const client::Delivery delivery : *batch) {
           const client::MessageHeader header{std::string(delivery.exchange()),
@@ -217,9 +217,9 @@ class ExportCommand final : public SessionCommand {
           return report(console, "export '" + queue_ + "'",
                         {client::ErrorCode::kInternalError, {}, "a message cannot be read"});
         }
-        taken += batch->size();
+        taken_ += batch->size();
         pending_.push_back(*std::move(batch));
-        if (block_bytes_ < kBlockBytes && taken < limit_) continue;
+        if (block_bytes_ < kBlockBytes && taken_ < limit_) continue;
       } else if (batch.error().code != client::ErrorCode::kTimeout) {
         return report(console, "export '" + queue_ + "'", batch.error());
       } else if (pending_.empty()) {
@@ -260,6 +260,7 @@ class ExportCommand final : public SessionCommand {
   bool remove_ = false;
   std::optional<std::uint64_t> count_;
   std::uint64_t limit_ = 0;
+  std::uint64_t taken_ = 0;  // out of the queue
   ExportWriter writer_;
   MessageBatchBuilder builder_;  // of the block that is not written
   std::uint64_t block_bytes_ = 0;

@@ -178,6 +178,19 @@ TEST_F(DamagedData, TheScrubberFindsADamagedMessageBeforeAnybodyReadsIt) {
   EXPECT_EQ(ready(), 0u);
 }
 
+TEST_F(DamagedData, AnExportThatRemovesSaysWhatItDidNotGet) {
+  stop_node();
+  const auto place = find(".data", body(500));
+  ASSERT_TRUE(place);
+  change_byte(place->first, place->second + 500);
+  start_node();
+  Process process("segue", {"export", "q", "--remove", "-r", cluster_.endpoint("r1")});
+  EXPECT_EQ(process.wait(kLong), 1) << process.stderr_text();
+  EXPECT_NE(process.stderr_text().find("left out: 1 message"), std::string::npos)
+      << process.stderr_text();
+  EXPECT_EQ(ready(), 0u);
+}
+
 struct Ran {
   std::optional<int> code;
   std::string out;
