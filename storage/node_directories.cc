@@ -1,6 +1,9 @@
 #include "storage/node_directories.h"
 
 #include <array>
+#include <utility>
+
+#include "storage/data_directory.h"
 
 namespace segue::storage {
 
@@ -31,6 +34,21 @@ Result<std::vector<std::string>> find_node_directories(FileSystem& files,
                 directory +
                     ": is no data directory of a node, nor has it any right below: give the "
                     "directory that the configuration's data_dir names");
+}
+
+Result<LockedDirectories> lock_node_directories(FileSystem& files, const std::string& directory) {
+  LockedDirectories locked;
+  locked.root = directory;
+  while (locked.root.size() > 1 && locked.root.back() == '/') locked.root.pop_back();
+  auto nodes = find_node_directories(files, locked.root);
+  if (!nodes.is_ok()) return nodes.status();
+  locked.nodes = std::move(*nodes);
+  for (const std::string& node : locked.nodes) {
+    auto lock = DataDirectory::lock_existing(files, node);
+    if (!lock.is_ok()) return lock.status();
+    locked.locks.push_back(std::move(*lock));
+  }
+  return locked;
 }
 
 }  // namespace segue::storage

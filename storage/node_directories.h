@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,5 +13,15 @@ namespace segue::storage {
 /// them. INVALID_CONFIG if there is none; IO_ERROR.
 Result<std::vector<std::string>> find_node_directories(FileSystem& files,
                                                        const std::string& directory);
+
+/// These directories, which no node can use meanwhile.
+struct LockedDirectories {
+  std::string root;  // the one that was asked for, without a slash at its end
+  std::vector<std::string> nodes;
+  std::vector<std::unique_ptr<FileLock>> locks;
+};
+
+/// As find_node_directories(), and locks all; INVALID_CONFIG if one is in use.
+Result<LockedDirectories> lock_node_directories(FileSystem& files, const std::string& directory);
 
 }  // namespace segue::storage
