@@ -53,7 +53,8 @@ constexpr const char* kDescription =
     "is cut short. Memory is bounded, however long the queue is.\n"
     "\n"
     "Exit codes: 1 also when messages are damaged on the node's disk; they are left out and "
-    "counted.\n"
+    "counted\n"
+    "(with --remove, together with those that others took meanwhile).\n"
     "\n"
     "Examples:\n"
     "  segue export orders > orders.segue\n"
@@ -96,10 +97,7 @@ class ExportCommand final : public SessionCommand {
     }
     const int code = remove_ ? take(console, connection) : copy(console, connection);
     console.end_progress();
-    if (remove_ && code == kExitOk && taken_ < limit_) {
-      // A consumer does not get damaged ones. Others may have taken some, too: that is not known.
-      left_out_ = std::min(limit_ - taken_, set_aside(connection));
-    }
+    if (remove_ && code == kExitOk) left_out_ = limit_ - taken_;
     if (code != kExitOk && code != kExitInterrupted) return code;
     // What was removed is worth a whole stream.
     if (code == kExitOk || remove_) {
@@ -111,22 +109,15 @@ class ExportCommand final : public SessionCommand {
   }
 
  private:
-  /// Damaged messages in the nodes' quarantine files.
-  static std::uint64_t set_aside(client::Connection& connection) {
-    std::uint64_t messages = 0;
-    const auto cluster = connection.admin().cluster_status();
-    if (!cluster) return 0;
-    for (const auto& node : cluster->nodes) messages += node.quarantined;
-    return messages;
-  }
-
   void tell(Console& console) const {
     const ExportTotals& totals = writer_.totals();
     console.note("segue: exported " + counted(totals.messages, "message") + " of '" +
                  printable(queue_) + "', " + human_bytes(totals.body_bytes));
     if (left_out_ > 0) {
       console.note("segue: left out: " + counted(left_out_, "message") +
-                   " that cannot be read, as they are damaged on the node's disk");
+                   (remove_ ? " that were there at the beginning: damaged on the node's disk "
+                              "(`segue status` counts them as quarantined), or others took them"
+                            : " that cannot be read, as they are damaged on the node's disk"));
     }
     if (unsure_ > 0) {
       console.note("segue: " + counted(unsure_, "message") +
