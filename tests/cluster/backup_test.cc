@@ -26,15 +26,7 @@ constexpr std::array kQueues{"q1", "q2", "q3", "q4"};
 
 TestCluster::Options small_files(int nodes, const std::string& rate = "64MiB") {
   TestCluster::Options options{.routers = 1, .nodes = nodes, .shards = 4};
-  options.yaml = "gc: {bytes_per_second: " + rate +
-                 "}\n"
-                 "storage:\n"
-                 "  data_dir: ${DATA}\n"
-                 "  wal_file_bytes: 1MiB\n"
-                 "  wal_reserve_bytes: 1MiB\n"
-                 "  checkpoint_wal_bytes: 2MiB\n"
-                 "  segment_bytes: 1MiB\n"
-                 "limits: {max_message_bytes: 64KiB, max_frame_bytes: 128KiB}\n";
+  options.yaml = "gc: {bytes_per_second: " + rate + "}\n" + kSmallFiles;
   return options;
 }
 

@@ -44,14 +44,7 @@ std::map<std::string, std::pair<std::uint64_t, fs::file_time_type>> files_below(
 
 TEST(Check, TellsWholeDirectoriesFromDamagedOnesAndChangesNothing) {
   TestCluster::Options options{.routers = 1, .nodes = 2, .shards = 4};
-  options.yaml =
-      "storage:\n"
-      "  data_dir: ${DATA}\n"
-      "  wal_file_bytes: 1MiB\n"
-      "  wal_reserve_bytes: 1MiB\n"
-      "  checkpoint_wal_bytes: 2MiB\n"
-      "  segment_bytes: 1MiB\n"
-      "limits: {max_message_bytes: 64KiB, max_frame_bytes: 128KiB}\n";
+  options.yaml = kSmallFiles;
   TestCluster cluster(options);
   cluster.start_all();
   ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();

@@ -31,15 +31,7 @@ class DamagedData : public ::testing::Test {
 
   static TestCluster::Options options() {
     TestCluster::Options options{.routers = 1, .nodes = 1, .shards = 2};
-    options.yaml =
-        "storage:\n"
-        "  data_dir: ${DATA}\n"
-        "  wal_file_bytes: 1MiB\n"
-        "  wal_reserve_bytes: 1MiB\n"
-        "  checkpoint_wal_bytes: 2MiB\n"
-        "  segment_bytes: 1MiB\n"
-        "  scrub_bytes_per_second: 64MiB\n"
-        "limits: {max_message_bytes: 64KiB, max_frame_bytes: 128KiB}\n";
+    options.yaml = std::string(kSmallFiles) + "  scrub_bytes_per_second: 64MiB\n";
     return options;
   }
 

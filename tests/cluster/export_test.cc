@@ -28,14 +28,7 @@ class Export : public ::testing::Test {
  protected:
   Export() {
     TestCluster::Options options{.routers = 1, .nodes = 1, .shards = 2};
-    options.yaml =
-        "storage:\n"
-        "  data_dir: ${DATA}\n"
-        "  wal_file_bytes: 1MiB\n"
-        "  wal_reserve_bytes: 1MiB\n"
-        "  checkpoint_wal_bytes: 2MiB\n"
-        "  segment_bytes: 1MiB\n"
-        "limits: {max_message_bytes: 64KiB, max_frame_bytes: 128KiB}\n";
+    options.yaml = kSmallFiles;
     cluster_.emplace(options);
     cluster_->start_all();
     EXPECT_TRUE(cluster_->wait_ready()) << cluster_->logs();

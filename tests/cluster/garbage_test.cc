@@ -22,15 +22,7 @@ constexpr std::uint64_t kSlack = 256 << 10;  // gc.min_bytes below
 
 TestCluster::Options small_segments() {
   TestCluster::Options options{.routers = 1, .nodes = 1, .shards = 2};
-  options.yaml =
-      "gc: {min_bytes: 256KiB, min_messages: 200}\n"
-      "storage:\n"
-      "  data_dir: ${DATA}\n"
-      "  segment_bytes: 1MiB\n"
-      "  wal_file_bytes: 1MiB\n"
-      "  wal_reserve_bytes: 1MiB\n"
-      "  checkpoint_wal_bytes: 2MiB\n"
-      "limits: {max_message_bytes: 64KiB, max_frame_bytes: 128KiB}\n";
+  options.yaml = std::string("gc: {min_bytes: 256KiB, min_messages: 200}\n") + kSmallFiles;
   return options;
 }
 

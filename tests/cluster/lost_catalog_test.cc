@@ -17,13 +17,7 @@ constexpr int kMessages = 8'000;
 TEST(LostCatalog, IsRefusedAndNothingIsDeleted) {
   TestCluster::Options options{.routers = 1, .nodes = 1, .shards = 2};
   // Small, so that the log does not have the catalog's entries any more.
-  options.yaml =
-      "storage:\n"
-      "  data_dir: ${DATA}\n"
-      "  wal_file_bytes: 1MiB\n"
-      "  wal_reserve_bytes: 1MiB\n"
-      "  checkpoint_wal_bytes: 2MiB\n"
-      "limits: {max_message_bytes: 64KiB, max_frame_bytes: 128KiB}\n";
+  options.yaml = kSmallFiles;
   TestCluster cluster(options);
   cluster.start_all();
   ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();

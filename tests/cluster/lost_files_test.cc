@@ -23,14 +23,7 @@ class LostFiles : public ::testing::Test {
   static TestCluster::Options options() {
     TestCluster::Options options{.routers = 1, .nodes = 1, .shards = 2};
     // Small, so that the log lets go of its beginning, and a queue has several segments.
-    options.yaml =
-        "storage:\n"
-        "  data_dir: ${DATA}\n"
-        "  wal_file_bytes: 1MiB\n"
-        "  wal_reserve_bytes: 1MiB\n"
-        "  checkpoint_wal_bytes: 2MiB\n"
-        "  segment_bytes: 1MiB\n"
-        "limits: {max_message_bytes: 64KiB, max_frame_bytes: 128KiB}\n";
+    options.yaml = kSmallFiles;
     return options;
   }
   void SetUp() override {

@@ -13,6 +13,17 @@
 
 namespace segue {
 
+/// Options of a cluster whose files are small, so that the log soon lets go of its beginning and a
+/// queue has several segments. More keys of `storage` may follow.
+inline constexpr char kSmallFiles[] =
+    "limits: {max_message_bytes: 64KiB, max_frame_bytes: 128KiB}\n"
+    "storage:\n"
+    "  data_dir: ${DATA}\n"
+    "  wal_file_bytes: 1MiB\n"
+    "  wal_reserve_bytes: 1MiB\n"
+    "  checkpoint_wal_bytes: 2MiB\n"
+    "  segment_bytes: 1MiB\n";
+
 /// A cluster of real processes for one test: routers r1.. and nodes n1.., on ipc endpoints in a
 /// directory of its own, which goes with it. One thread.
 class TestCluster {
