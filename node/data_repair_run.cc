@@ -1,9 +1,10 @@
 #include "node/data_repair_run.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <ctime>
-#include <functional>
+#include <map>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -38,25 +39,40 @@ std::string folder_name() {
 }
 
 /// Nothing is known of deliveries: any message may have been delivered.
-std::string shard_state(const std::vector<storage::RepairedQueue>& queues) {
+std::string shard_state(const std::string* before,
+                        const std::vector<storage::RepairedQueue>& queues) {
   v1::ShardState state;
+  if (before != nullptr && !state.ParseFromString(*before)) state.Clear();
   state.set_version(1);
+  std::map<std::uint64_t, v1::QueueState*> known;
+  for (v1::QueueState& queue : *state.mutable_queues()) known[queue.queue_id()] = &queue;
   for (const storage::RepairedQueue& queue : queues) {
-    v1::QueueState& saved = *state.add_queues();
-    saved.set_queue_id(queue.id.value);
-    saved.set_next_sequence(queue.last.next().value);
-    saved.set_delivery_mark(queue.last.value);
+    v1::QueueState*& saved = known[queue.id.value];
+    if (saved == nullptr) saved = state.add_queues();
+    saved->set_queue_id(queue.id.value);
+    saved->set_next_sequence(std::max(saved->next_sequence(), queue.last.next().value));
+    saved->set_delivery_mark(std::max(saved->delivery_mark(), queue.last.value));
   }
   return state.SerializeAsString();
 }
 
-void find_enqueued(const storage::ReplayedRecord& record,
-                   const std::function<void(QueueId, Sequence)>& first) {
+void interpret(const storage::ReplayedRecord& record, storage::LogContent& content) {
   const auto command = decode_command(record.command, record.bodies);
   if (!command.is_ok()) return;
-  const auto* const enqueue = std::get_if<EnqueueCommand>(&*command);
-  if (enqueue == nullptr) return;
-  for (const EnqueueTarget& target : enqueue->targets) first(target.queue, target.first);
+  if (const auto* enqueue = std::get_if<EnqueueCommand>(&*command)) {
+    for (const EnqueueTarget& target : enqueue->targets) {
+      const std::uint32_t count = target.count(*enqueue->batch);
+      if (count > 0) content.enqueued(target.queue, target.first, target.first.next(count - 1));
+    }
+  } else if (const auto* settle = std::get_if<SettleCommand>(&*command)) {
+    for (const QueueRanges& part : settle->queues) {
+      for (const NumberRange& range : part.sequences) {
+        content.settled(part.queue, Sequence{range.first}, Sequence{range.last});
+      }
+    }
+  } else if (const auto* deletion = std::get_if<DeleteQueueCommand>(&*command)) {
+    content.deleted(deletion->queue);
+  }
 }
 
 std::string text_of(const storage::RepairStep& step, bool rehearsal) {
@@ -107,7 +123,7 @@ int run_data_repair(const std::string& directory, bool rehearsal, bool json) {
   options.rehearsal = rehearsal;
   options.folder = folder_name();
   options.shard_state = shard_state;
-  options.find_enqueued = find_enqueued;
+  options.interpret = interpret;
   options.filler = encode_command(SettleCommand{});
   bool printed = true;
   std::string steps;

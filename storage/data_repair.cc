@@ -24,9 +24,11 @@ Result<RepairTotals> repair_data(FileSystem& files, const std::string& directory
     RepairWork work(files, locked->root, node, options.folder, options.rehearsal,
                     [&](const RepairStep& step) {
                       ++(step.done ? totals.repairs : totals.left);
+                      totals.loss += step.loss;
                       if (options.told) options.told(step);
                     });
     SEGUE_RETURN_IF_ERROR(NodeRepair(work, options).run());
+    totals.kept = totals.kept || work.keeps();
   }
   return totals;
 }

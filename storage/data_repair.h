@@ -18,10 +18,10 @@ struct DataRepairOptions {
   bool rehearsal = false;  // only tells what it would do
   /// The folder, in each node's directory, for what is taken out or written over.
   std::string folder;
-  /// For the checkpoint of a shard whose own is lost.
+  /// For the new checkpoint of a shard.
   ShardRepair::MakeState shard_state;
-  /// What a record of a shard's log enqueues.
-  WalSalvage::FindEnqueued find_enqueued;
+  /// What a record of a shard's log says of messages.
+  WalSalvage::Interpret interpret;
   /// A command of a shard's log that changes nothing.
   std::string filler;
 };
@@ -30,6 +30,8 @@ struct RepairTotals {
   std::uint64_t nodes = 0;
   std::uint64_t repairs = 0;
   std::uint64_t left = 0;  // what could not be repaired
+  bool kept = false;       // something was put into the folder
+  RepairLoss loss;
 };
 
 /// Makes the data directory of a node (or those of the nodes right below) one that a node starts

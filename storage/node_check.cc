@@ -257,12 +257,7 @@ void NodeCheck::check_ends() {
 void NodeCheck::report_losses() {
   if (!log_) return;  // only a whole log tells what was settled
   for (const MissingMessages::Loss& loss : losses_.losses()) {
-    if (catalog_) {
-      // Transient queues are empty after a restart, and deleted ones are no more.
-      const auto queue = catalog_->durable.find(loss.queue.value);
-      const bool known = queue != catalog_->durable.end();
-      if (known ? !queue->second : loss.queue.value <= catalog_->last_queue_id) continue;
-    }
+    if (catalog_ && catalog_->queues.is_gone(loss.queue)) continue;
     CheckFinding finding;
     finding.file = loss.path;
     const std::string directory = loss.path.substr(0, loss.path.rfind('/'));
@@ -303,32 +298,23 @@ void NodeCheck::check_catalog() {
   if (!catalog.is_ok()) return report_.problem(path, catalog.status());
   const auto content = (*catalog)->load();
   if (!content.is_ok()) return report_.problem(path, content.status());
-  catalog_ = Catalog();
-  catalog_->applied = (*catalog)->applied().value;
+  catalog_.emplace(Catalog{(*catalog)->applied().value, CatalogQueues(*content)});
   check_catalog_content(*content);
 }
 
 void NodeCheck::check_catalog_content(const v1::CatalogEntry& catalog) {
   for (const v1::CatalogChange& change : catalog.changes()) {
-    if (change.has_queue_created()) {
-      const v1::QueueDefinition& queue = change.queue_created();
-      catalog_->durable[queue.id()] = queue.durable();
-      catalog_->last_queue_id = std::max(catalog_->last_queue_id, queue.id());
-    } else if (change.has_numbers_used()) {
-      catalog_->last_queue_id =
-          std::max(catalog_->last_queue_id, change.numbers_used().last_queue_id());
-    } else if (change.has_cluster_created() && identity_) {
-      const v1::ClusterCreated& cluster = change.cluster_created();
-      if (cluster.cluster().empty()) continue;  // not heard of yet
-      if (cluster.cluster() == identity_->cluster &&
-          cluster.shard_count() == identity_->shard_count) {
-        continue;
-      }
-      report_.problem(path_of("catalog.db"),
-                      "is the catalog of cluster '" + cluster.cluster() + "' with " +
-                          std::to_string(cluster.shard_count()) + " shards, identity says '" +
-                          identity_->cluster + "' with " + std::to_string(identity_->shard_count));
+    if (!change.has_cluster_created() || !identity_) continue;
+    const v1::ClusterCreated& cluster = change.cluster_created();
+    if (cluster.cluster().empty()) continue;  // not heard of yet
+    if (cluster.cluster() == identity_->cluster &&
+        cluster.shard_count() == identity_->shard_count) {
+      continue;
     }
+    report_.problem(path_of("catalog.db"), "is the catalog of cluster '" + cluster.cluster() +
+                                               "' with " + std::to_string(cluster.shard_count()) +
+                                               " shards, identity says '" + identity_->cluster +
+                                               "' with " + std::to_string(identity_->shard_count));
   }
 }
 

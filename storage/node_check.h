@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/logging.h"
 #include "segue/v1/catalog.pb.h"
+#include "storage/catalog_queues.h"
 #include "storage/check_report.h"
 #include "storage/checkpoint_file.h"
 #include "storage/data_check.h"
@@ -61,8 +62,7 @@ class NodeCheck {
   std::optional<RecoveredWal> log_;
   struct Catalog {
     std::uint64_t applied = 0;
-    std::uint64_t last_queue_id = 0;
-    std::map<std::uint64_t, bool> durable;  // by queue
+    CatalogQueues queues;
   };
   std::optional<Catalog> catalog_;
 };

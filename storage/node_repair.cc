@@ -6,7 +6,7 @@
 
 #include "storage/catalog_db.h"
 #include "storage/catalog_image.h"
-#include "storage/checkpoint_file.h"
+#include "storage/repair_text.h"
 #include "storage/wal_format.h"
 
 namespace segue::storage {
@@ -20,10 +20,6 @@ constexpr std::size_t kHolesTold = 5;
 constexpr const char* kMadeLog = "wal.repaired";
 constexpr const char* kWholeMark = "/whole";
 constexpr const char* kBegunMark = "/in-place";
-
-std::string counted(std::uint64_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
 
 std::string shard_text(ShardId shard) {
   return shard == kCatalogShard ? "the catalog" : "shard " + std::to_string(shard.value);
@@ -59,7 +55,8 @@ Status NodeRepair::run() {
   if (!noted.is_ok() && noted.code() != Code::kCorruption) return noted;
   salvage_.emplace(work_.files(), work_.path_of("wal"),
                    wal_node_hash(identity_.cluster, identity_.node_id));
-  auto survey = salvage_->survey(options_.find_enqueued);
+  SEGUE_RETURN_IF_ERROR(read_checkpoints());
+  auto survey = salvage_->survey(applied_, options_.interpret);
   if (!survey.is_ok()) {
     if (survey.status().code() != Code::kInvalidConfig) return survey.status();
     work_.cannot(work_.path_of("wal"), survey.status().message());
@@ -142,7 +139,7 @@ Status NodeRepair::install_log() {
 /// Only the leader logs the catalog's changes.
 bool NodeRepair::leads_catalog() const {
   const auto noted = log_ends_.noted().ends.find(kCatalogShard);
-  return survey_.shards.contains(kCatalogShard) ||
+  return survey_.records.contains(kCatalogShard) ||
          (noted != log_ends_.noted().ends.end() && noted->second > LogIndex{0});
 }
 
@@ -161,8 +158,15 @@ Status NodeRepair::repair_catalog() {
   Status damage = image.status();
   if (image.is_ok()) {
     auto catalog = CatalogDb::open_image(path, image->bytes);
-    damage = catalog.is_ok() ? (*catalog)->load().status() : catalog.status();
-    if (damage.is_ok()) catalog_ = LogIndex((*catalog)->applied().value);
+    damage = catalog.status();
+    if (damage.is_ok()) {
+      const auto content = (*catalog)->load();
+      damage = content.status();
+      if (content.is_ok()) {
+        catalog_ = LogIndex((*catalog)->applied().value);
+        queues_.emplace(*content);
+      }
+    }
   }
   if (damage.is_ok()) return {};
   if (damage.code() != Code::kCorruption) return damage;
@@ -183,6 +187,22 @@ Status NodeRepair::repair_catalog() {
 
 // ---- the shards
 
+Status NodeRepair::read_checkpoints() {
+  for (std::uint32_t number = 0; number < identity_.shard_count; ++number) {
+    const ShardId shard{static_cast<std::uint16_t>(number)};
+    const std::string directory = work_.path_of("shards/" + std::to_string(number));
+    auto read = read_checkpoint(work_.files(), directory);
+    if (read.is_ok() && read->has_value() && (*read)->shard != shard) {
+      read = Status(Code::kCorruption, directory + "/checkpoint: is that of shard " +
+                                           std::to_string((*read)->shard.value) + " at offset 12");
+    }
+    if (!read.is_ok() && read.status().code() != Code::kCorruption) return read.status();
+    applied_[shard] = read.is_ok() && read->has_value() ? (*read)->applied : LogIndex{0};
+    checkpoints_.emplace(shard, std::move(read));
+  }
+  return {};
+}
+
 Status NodeRepair::repair_shards() {
   for (std::uint32_t shard = 0; shard < identity_.shard_count; ++shard) {
     SEGUE_RETURN_IF_ERROR(repair_shard(ShardId{static_cast<std::uint16_t>(shard)}));
@@ -190,48 +210,81 @@ Status NodeRepair::repair_shards() {
   return {};
 }
 
-LogIndex NodeRepair::wanted_applied(ShardId shard) const {
-  const auto in_log = survey_.shards.find(shard);
-  if (in_log != survey_.shards.end()) return LogIndex{in_log->second.first.value - 1};
+NodeRepair::Fit NodeRepair::fit_of(ShardId shard, const Checkpoint* checkpoint) const {
+  const auto in_log = survey_.records.find(shard);
   const auto noted = log_ends_.noted().ends.find(shard);
-  return noted == log_ends_.noted().ends.end() ? LogIndex{0} : noted->second;
+  const std::uint64_t known = noted == log_ends_.noted().ends.end() ? 0 : noted->second.value;
+  const std::uint64_t base = checkpoint == nullptr ? 0 : checkpoint->applied.value;
+  // Any start makes the file that tells how far the log was.
+  Fit fit{LogIndex{std::max(base, known)}, {}, log_ends_.noted() == LogNote{}};
+  std::uint64_t end = known;
+  if (in_log != survey_.records.end()) {
+    const std::uint64_t first = in_log->second.front().first;
+    // A checkpoint that is lost covered what the log does not have any more.
+    fit.applied = LogIndex{checkpoint != nullptr && first <= base + 1 ? base : first - 1};
+    end = std::max(end, in_log->second.highest());
+  }
+  const std::uint64_t begin = checkpoint == nullptr ? fit.applied.value : base;
+  if (end <= begin) return fit;
+  fit.missing.add({begin + 1, end});
+  if (in_log == survey_.records.end()) return fit;
+  for (const auto& [first, last] : in_log->second.ranges()) fit.missing.remove({first, last});
+  return fit;
+}
+
+std::string NodeRepair::reason_of(ShardId shard, const Fit& fit, std::uint64_t unlogged) const {
+  const auto& read = checkpoints_.at(shard);
+  if (!read.is_ok()) return read.status().message();
+  const std::string end = std::to_string(applied_.at(shard).value);
+  if (!read->has_value()) {
+    return fit.applied == LogIndex{0} ? "is missing"
+                                      : "is missing, though " + std::to_string(fit.applied.value) +
+                                            " records of the shard are not in the log any more";
+  }
+  if (!fit.missing.empty()) {
+    return "ends at record " + end + ", and the log does not go on behind it without a hole";
+  }
+  return "ends at record " + end + ", and the queues' files have " + counted(unlogged, "message") +
+         " that neither it nor the log knows: the log's last files are lost, or it is an older "
+         "copy";
 }
 
 Status NodeRepair::repair_shard(ShardId shard) {
   const std::string directory = work_.path_of("shards/" + std::to_string(shard.value));
-  auto read = read_checkpoint(work_.files(), directory);
-  if (read.is_ok() && read->has_value() && (*read)->shard != shard) {
-    read = Status(Code::kCorruption, directory + "/checkpoint: is that of shard " +
-                                         std::to_string((*read)->shard.value) + " at offset 12");
+  auto& read = checkpoints_.at(shard);
+  const Checkpoint* const checkpoint = read.is_ok() && read->has_value() ? &**read : nullptr;
+  Fit fit = fit_of(shard, checkpoint);
+  std::uint64_t unlogged = 0;
+  ShardRepair repair(work_, shard, directory, survey_.content, queues_ ? &*queues_ : nullptr);
+  if (read.is_ok() && fit.missing.empty()) {
+    const auto counted = repair.count_unlogged(checkpoint);
+    if (!counted.is_ok()) return counted.status();
+    unlogged = *counted;
+    fit.end_unknown = fit.end_unknown || unlogged > 0;
   }
-  if (!read.is_ok() && read.status().code() != Code::kCorruption) return read.status();
-  applied_[shard] = LogIndex{0};
-  if (read.is_ok() && read->has_value()) {
-    applied_[shard] = (*read)->applied;
-    shards_.push_back({shard, (*read)->applied, {}, {}});
-    return ShardRepair(work_, shard, directory, survey_.enqueued)
-        .repair_segments(std::move(**read));
+  if (read.is_ok() && fit.missing.empty() && unlogged == 0) {
+    if (checkpoint != nullptr) {
+      shards_.push_back({shard, checkpoint->applied, {}, {}, {}});
+      return repair.repair_segments(std::move(**read));
+    }
+    if (fit.applied == LogIndex{0}) return {};  // never was one: all is in the log
   }
-  const LogIndex applied = wanted_applied(shard);
-  if (read.is_ok() && applied == LogIndex{0}) return {};  // never was one: all is in the log
-  if (read.is_ok() && !work_.rehearsal()) {
-    SEGUE_RETURN_IF_ERROR(work_.files().make_directories(directory));
-    SEGUE_RETURN_IF_ERROR(work_.files().sync_directory(work_.path_of("shards")));
-    SEGUE_RETURN_IF_ERROR(work_.files().sync_directory(work_.directory()));
-  }
-  applied_[shard] = applied;
-  shards_.push_back({shard, applied, {}, {}});
-  const std::string reason = read.is_ok() ? "is missing, though " + std::to_string(applied.value) +
-                                                " records of the shard are not in the log any more"
-                                          : read.status().message();
-  // With records missing, the log does not have all that it enqueued.
-  const auto logged = survey_.shards.find(shard);
-  const bool whole =
-      logged != survey_.shards.end() &&
-      logged->second.last.value - logged->second.first.value + 1 == logged->second.records;
-  const std::map<QueueId, Sequence> nothing;
-  return ShardRepair(work_, shard, directory, whole ? survey_.enqueued : nothing)
-      .make_checkpoint(applied, reason, options_.shard_state);
+  return make_checkpoint(shard, fit, reason_of(shard, fit, unlogged));
+}
+
+Status NodeRepair::make_checkpoint(ShardId shard, const Fit& fit, const std::string& reason) {
+  const std::string directory = work_.path_of("shards/" + std::to_string(shard.value));
+  const auto& read = checkpoints_.at(shard);
+  const Checkpoint* const before = read.is_ok() && read->has_value() ? &**read : nullptr;
+  applied_[shard] = fit.applied;
+  shards_.push_back({shard, fit.applied, {}, {}, {}});
+  SEGUE_RETURN_IF_ERROR(
+      ShardRepair(work_, shard, directory, survey_.content, queues_ ? &*queues_ : nullptr)
+          .make_checkpoint(fit.applied, {reason, fit.missing, fit.end_unknown, before},
+                           options_.shard_state));
+  if (work_.rehearsal()) return {};
+  SEGUE_RETURN_IF_ERROR(work_.files().sync_directory(work_.path_of("shards")));
+  return work_.files().sync_directory(work_.directory());
 }
 
 // ---- the log
@@ -245,10 +298,11 @@ Status NodeRepair::repair_log() {
       recover_wal(work_.files(), log_options(), [](const ReplayedRecord&) { return Status(); });
   if (!log.is_ok() && log.status().code() != Code::kCorruption) return log.status();
   if (!log.is_ok()) return rewrite_log(log.status().message());
-  const auto changes = survey_.shards.find(kCatalogShard);
-  if (catalog_ && changes != survey_.shards.end() && changes->second.first > catalog_->next()) {
+  const auto changes = survey_.records.find(kCatalogShard);
+  if (catalog_ && changes != survey_.records.end() &&
+      changes->second.front().first > catalog_->next().value) {
     return rewrite_log(
-        "the log goes on with change " + std::to_string(changes->second.first.value) +
+        "the log goes on with change " + std::to_string(changes->second.front().first) +
         " of the catalog, but catalog.db ends at " + std::to_string(catalog_->value));
   }
   log_ = std::move(*log);
@@ -265,21 +319,38 @@ Status NodeRepair::rewrite_log(const std::string& reason) {
   auto written =
       salvage_->write(work_.rehearsal() ? std::string() : made, first_file, file_bytes, rules);
   if (!written.is_ok()) return written.status();
+  RepairLoss loss;
   std::string what = reason + ". A log is written of the " + counted(written->records, "record") +
                      " that are needed and can be read; the old one is moved to " + work_.folder();
   if (!survey_.unreadable.empty()) {
     what += ". Of " + counted(survey_.unreadable.size(), "file") + " (" +
-            survey_.unreadable.front() + ") nothing can be read";
+            survey_.unreadable.front() +
+            ") nothing can be read: where the log ends with such a file, nothing tells how many "
+            "records, and messages, it had";
+    loss.more = true;
+  }
+  if (survey_.missing_groups > 0) {
+    what += ". " + counted(survey_.missing_groups, "group") +
+            " of records in its middle cannot be read: of shards that have no record behind these, "
+            "nothing tells how many they had";
+    loss.more = true;
   }
   if (!written->holes.empty()) {
     what += ". Missing: records " + holes_text(written->holes) +
-            ". Messages that were published by these are lost; what was settled by them comes back";
+            ". In their places stand commands that change nothing";
   }
   for (const auto& [shard, records] : written->dropped) {
     what += ". Left out, since they depend on missing ones: " + counted(records, "record") +
             " of " + shard_text(shard);
+    loss.log_records += records;
+    loss.more = true;
   }
-  work_.done(work_.path_of("wal"), std::move(what));
+  for (const WalHole& hole : written->holes) {
+    if (hole.shard != kCatalogShard) continue;  // those of shards are told with their checkpoints
+    loss.log_records += hole.last.value - hole.first.value + 1;
+    loss.more = true;
+  }
+  work_.done(work_.path_of("wal"), std::move(what), {}, loss);
   for (const auto& [shard, end] : written->ends) log_.ends.push_back({shard, end});
   log_.next_file = first_file + 1;
   if (work_.rehearsal()) return {};
@@ -304,9 +375,14 @@ Status NodeRepair::repair_log_ends() {
     }
   }
   if (reached.is_ok()) return {};
-  work_.done(work_.path_of("log_ends"), reached.message() + ". The node goes on without them: " +
-                                            "log_ends, which tells of them, is moved to " +
-                                            work_.folder() + ", and the next start makes it anew");
+  RepairLoss loss;
+  loss.more = true;
+  work_.done(work_.path_of("log_ends"),
+             reached.message() +
+                 ". The node goes on without them, and what they had is lost, but for what the "
+                 "queues' files have of it: log_ends, which tells of them, is moved to " +
+                 work_.folder() + ", and the next start makes it anew",
+             {}, loss);
   return work_.move_aside(work_.path_of("log_ends"));
 }
 

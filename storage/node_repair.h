@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "common/ids.h"
+#include "common/range_set.h"
 #include "common/status.h"
+#include "storage/catalog_queues.h"
+#include "storage/checkpoint_file.h"
 #include "storage/data_directory.h"
 #include "storage/data_repair.h"
 #include "storage/log_ends.h"
@@ -30,10 +33,18 @@ class NodeRepair {
  private:
   Status finish_interrupted();
   Status repair_catalog();
+  Status read_checkpoints();
   Status repair_shards();
   Status repair_shard(ShardId shard);
-  /// Up to where a checkpoint of the shard must reach so that the log goes on behind it.
-  LogIndex wanted_applied(ShardId shard) const;
+  /// How the log fits a checkpoint.
+  struct Fit {
+    LogIndex applied;  // where a checkpoint must end so that the log goes on behind it
+    RangeSet missing;  // records behind the checkpoint that are known to have been, and are gone
+    bool end_unknown = false;  // there may be more of them
+  };
+  Fit fit_of(ShardId shard, const Checkpoint* checkpoint) const;
+  std::string reason_of(ShardId shard, const Fit& fit, std::uint64_t unlogged) const;
+  Status make_checkpoint(ShardId shard, const Fit& fit, const std::string& reason);
   Status repair_log();
   Status rewrite_log(const std::string& reason);
   Status mark_made_log();
@@ -49,7 +60,9 @@ class NodeRepair {
   LogEndsFile log_ends_;
   std::optional<WalSalvage> salvage_;
   WalSurvey survey_;
-  std::optional<LogIndex> catalog_;     // how far catalog.db is, if it can be read
+  std::optional<LogIndex> catalog_;      // how far catalog.db is, if it can be read
+  std::optional<CatalogQueues> queues_;  // of catalog.db
+  std::map<ShardId, Result<std::optional<Checkpoint>>> checkpoints_;
   std::vector<RecoveredShard> shards_;  // that have a checkpoint, or will have
   std::map<ShardId, LogIndex> applied_;
   RecoveredWal log_;

@@ -18,6 +18,14 @@ std::string parent_of(const std::string& path) {
 
 }  // namespace
 
+RepairLoss& RepairLoss::operator+=(const RepairLoss& other) {
+  log_records += other.log_records;
+  messages += other.messages;
+  returned += other.returned;
+  more = more || other.more;
+  return *this;
+}
+
 RepairWork::RepairWork(FileSystem& files, std::string root, std::string directory,
                        std::string folder, bool rehearsal, Told told)
     : files_(files),
@@ -34,12 +42,13 @@ std::string RepairWork::below(const std::string& root, const std::string& path) 
   return path.starts_with(root + "/") ? path.substr(root.size() + 1) : path;
 }
 
-void RepairWork::done(const std::string& path, std::string what, std::string queue) {
-  told_({true, below(root_, path), std::move(queue), std::move(what)});
+void RepairWork::done(const std::string& path, std::string what, std::string queue,
+                      const RepairLoss& loss) {
+  told_({true, below(root_, path), std::move(queue), std::move(what), loss});
 }
 
 void RepairWork::cannot(const std::string& path, std::string what, std::string queue) {
-  told_({false, below(root_, path), std::move(queue), std::move(what)});
+  told_({false, below(root_, path), std::move(queue), std::move(what), {}});
 }
 
 Result<std::string> RepairWork::place_for(const std::string& path) {
@@ -53,7 +62,9 @@ Result<std::string> RepairWork::place_for(const std::string& path) {
 }
 
 Status RepairWork::move_aside(const std::string& path) {
-  if (rehearsal_ || !files_.exists(path)) return {};
+  if (!files_.exists(path)) return {};
+  keeps_ = true;
+  if (rehearsal_) return {};
   auto place = place_for(path);
   if (!place.is_ok()) return place.status();
   SEGUE_RETURN_IF_ERROR(files_.rename(path, *place));
@@ -63,7 +74,9 @@ Status RepairWork::move_aside(const std::string& path) {
 }
 
 Status RepairWork::keep_copy(const std::string& path, std::uint64_t offset) {
-  if (rehearsal_ || !files_.exists(path)) return {};
+  if (!files_.exists(path)) return {};
+  keeps_ = true;
+  if (rehearsal_) return {};
   auto place = place_for(path);
   if (!place.is_ok()) return place.status();
   auto from = files_.open(path, OpenMode::kRead);

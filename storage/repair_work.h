@@ -12,12 +12,24 @@
 
 namespace segue::storage {
 
+/// What is gone, whatever a repair does, as far as that is known.
+struct RepairLoss {
+  std::uint64_t log_records = 0;  // that are missing
+  std::uint64_t messages = 0;     // that are lost
+  std::uint64_t returned = 0;     // that had been settled, and come back
+  bool more = false;  // messages may be lost, or come back, that these numbers do not count
+
+  bool any() const { return more || log_records + messages + returned > 0; }
+  RepairLoss& operator+=(const RepairLoss& other);
+};
+
 /// Something that a repair does, or cannot do.
 struct RepairStep {
   bool done = true;   // false: somebody has to see to it; the node still does not start
   std::string file;   // below the directory that was given
   std::string queue;  // its name, if it concerns one
   std::string what;   // sentences
+  RepairLoss loss;
 };
 
 /// What the repair of one node's data directory works with: it changes files only through this, so
@@ -38,7 +50,8 @@ class RepairWork {
   const std::string& folder() const { return folder_; }
   bool rehearsal() const { return rehearsal_; }
 
-  void done(const std::string& path, std::string what, std::string queue = {});
+  void done(const std::string& path, std::string what, std::string queue = {},
+            const RepairLoss& loss = {});
   void cannot(const std::string& path, std::string what, std::string queue = {});
 
   // These do nothing in a rehearsal.
@@ -49,6 +62,8 @@ class RepairWork {
   Status keep_copy(const std::string& path, std::uint64_t offset = 0);
   /// A sync failed: what is on the disk is unknown.
   const Status& failure() const { return failure_; }
+  /// Something was put into the folder; in a rehearsal, something would be.
+  bool keeps() const { return keeps_; }
 
  private:
   /// Makes the place in the folder for a file of the directory.
@@ -61,6 +76,7 @@ class RepairWork {
   const std::string folder_;
   const bool rehearsal_;
   const Told told_;
+  bool keeps_ = false;
   const SystemClock clock_;
   Logger no_log_;
   Status failure_;

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "storage/segment_scanner.h"
+
 namespace segue::storage {
 
 namespace {
@@ -123,6 +125,7 @@ Result<std::optional<SalvagedSegment>> salvage_segment(FileSystem& files, QueueI
   SalvagedSegment segment;
   segment.named.first = name.first;
   segment.named.generation = name.generation;
+  segment.file_bytes = *size;
   SEGUE_RETURN_IF_ERROR(read_header(**data, queue, segment));
   auto footer = read_footer(**data, queue, name.first, *size);
   if (!footer.is_ok()) return footer.status();
@@ -148,6 +151,33 @@ Result<std::optional<SalvagedSegment>> salvage_segment(FileSystem& files, QueueI
   segment.named.messages = static_cast<std::uint32_t>(segment.entries.size());
   segment.named.valid = segment.valid();
   return std::optional<SalvagedSegment>(std::move(segment));
+}
+
+Result<std::vector<bool>> find_intact(FileSystem& files, QueueId queue,
+                                      const std::string& directory,
+                                      const SalvagedSegment& segment) {
+  auto data = files.open(directory + "/" + segment_file_name(segment.named.name(), ".data"),
+                         OpenMode::kRead);
+  if (!data.is_ok()) return data.status();
+  SegmentScanner scanner(**data, segment.file_bytes);
+  std::vector<bool> intact;
+  intact.reserve(segment.entries.size());
+  for (std::size_t i = 0; i < segment.entries.size(); ++i) {
+    const std::uint64_t offset = segment.entries[i].data_offset;
+    auto head = scanner.bytes(offset, MessageRecord::kSize);
+    if (!head.is_ok()) return head.status();
+    const auto record = MessageRecord::decode(*head, queue);
+    bool good = record && record->sequence == segment.sequence(i) &&
+                offset + record->record_bytes() <= segment.file_bytes;
+    if (good) {
+      auto bytes = scanner.bytes(offset, static_cast<std::size_t>(record->record_bytes()));
+      if (!bytes.is_ok()) return bytes.status();
+      good = MessageRecord::checksum_payload(bytes->substr(MessageRecord::kSize), queue) ==
+             record->payload_checksum;
+    }
+    intact.push_back(good);
+  }
+  return intact;
 }
 
 Status write_salvaged(FileSystem& files, QueueId queue, const std::string& directory,

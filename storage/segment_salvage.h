@@ -20,6 +20,7 @@ struct SalvagedSegment {
   std::vector<IndexEntry> entries;
   Sequence replaced_first;  // of a copy
   Sequence replaced_last;
+  std::uint64_t file_bytes = 0;  // of the .data file
   bool has_footer = false;
   bool write_index = false;     // the index is not what `entries` says
   std::uint32_t uncertain = 0;  // messages that count as unsettled because nothing tells
@@ -39,6 +40,10 @@ struct SalvagedSegment {
 Result<std::optional<SalvagedSegment>> salvage_segment(FileSystem& files, QueueId queue,
                                                        const std::string& directory,
                                                        SegmentName name, bool complete);
+
+/// Which of its messages pass every check: one for each of its entries. Reads all of them.
+Result<std::vector<bool>> find_intact(FileSystem& files, QueueId queue,
+                                      const std::string& directory, const SalvagedSegment& segment);
 
 /// Writes its index, and its footer if a complete one lacks it, and syncs them.
 Status write_salvaged(FileSystem& files, QueueId queue, const std::string& directory,

@@ -2,15 +2,18 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "storage/recovery_copies.h"
+#include "storage/repair_text.h"
 #include "storage/segment_index.h"
 
 namespace segue::storage {
 
 namespace {
+
+constexpr std::size_t kRangesTold = 5;
+constexpr std::size_t kQueuesTold = 20;
 
 /// Names in a directory; none if it is missing.
 Result<std::vector<std::string>> list(FileSystem& files, const std::string& path) {
@@ -30,170 +33,178 @@ std::string queue_name(const std::string& directory) {
   return queue_name_of_directory(directory.substr(directory.rfind('/') + 1));
 }
 
-std::string counted(std::uint64_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
-/// Whether these segments have every message of the copy.
-bool have_all(const std::vector<const SalvagedSegment*>& sources, const SalvagedSegment& copy) {
-  std::set<Sequence> sequences;
-  for (const SalvagedSegment* const source : sources) {
-    for (std::size_t i = 0; i < source->entries.size(); ++i) sequences.insert(source->sequence(i));
+std::string ranges_text(const RangeSet& ranges) {
+  std::string text;
+  std::size_t told = 0;
+  for (const auto& [first, last] : ranges.ranges()) {
+    if (told == kRangesTold) return text + ", and more";
+    text += (told++ == 0 ? "" : ", ") + std::to_string(first);
+    if (last > first) text += ".." + std::to_string(last);
   }
-  for (std::size_t i = 0; i < copy.entries.size(); ++i) {
-    if (!sequences.contains(copy.sequence(i))) return false;
-  }
-  return true;
+  return text;
 }
 
 }  // namespace
 
-// ---- without a checkpoint
+Result<std::vector<std::string>> ShardRepair::queue_directories() {
+  auto names = list(work_.files(), directory_ + "/queues");
+  if (!names.is_ok()) return names.status();
+  std::erase_if(*names, [](const std::string& name) { return !queue_of_directory_name(name); });
+  return names;
+}
 
-Status ShardRepair::make_checkpoint(LogIndex applied, const std::string& reason,
+/// The next start would remove them.
+Status ShardRepair::move_odd_names_aside() {
+  auto names = list(work_.files(), directory_ + "/queues");
+  if (!names.is_ok()) return names.status();
+  for (const std::string& name : *names) {
+    if (queue_of_directory_name(name)) continue;
+    const std::string path = directory_ + "/queues/" + name;
+    work_.done(path, "is no queue's, and the next start would remove it: it is moved to " +
+                         work_.folder());
+    SEGUE_RETURN_IF_ERROR(work_.move_aside(path));
+  }
+  return {};
+}
+
+// ---- a new checkpoint
+
+Status ShardRepair::make_checkpoint(LogIndex applied, const Reason& reason,
                                     const MakeState& state) {
   const std::string path = directory_ + "/checkpoint";
-  auto names = list(work_.files(), directory_ + "/queues");
+  auto names = queue_directories();
   if (!names.is_ok()) return names.status();
   Checkpoint checkpoint{shard_, applied, {}, {}};
   std::vector<RepairedQueue> queues;
-  std::uint64_t valid = 0;
+  RepairLoss loss;
+  std::uint64_t messages = 0;
   for (const std::string& name : *names) {
-    const auto id = queue_of_directory_name(name);
-    if (!id) continue;  // the next start removes it; told by the check
-    CheckpointQueue queue{*id, name, {}};
-    SEGUE_RETURN_IF_ERROR(salvage_queue(*id, directory_ + "/queues/" + name, queue));
-    if (queue.segments.empty()) continue;
-    for (const CheckpointSegment& segment : queue.segments) valid += segment.valid;
-    queues.push_back({*id, queue.segments.back().last});
-    checkpoint.queues.push_back(std::move(queue));
+    const QueueId id = *queue_of_directory_name(name);
+    auto queue = QueueSalvage(work_, id, directory_ + "/queues/" + name, log_.find(id)).run();
+    if (!queue.is_ok()) return queue.status();
+    if (catalog_ == nullptr || !catalog_->is_gone(id)) {
+      loss += queue->loss;
+      messages += queue->messages;
+    }
+    if (queue->segments.empty()) continue;
+    queues.push_back({id, queue->last});
+    checkpoint.queues.push_back({id, name, std::move(queue->segments)});
   }
-  checkpoint.state = state ? state(queues) : std::string();
-  work_.done(path, reason + ". It is made anew of what the queues' files hold: " +
-                       counted(checkpoint.queues.size(), "queue") + ", " +
-                       counted(valid, "message") + "; the log behind record " +
-                       std::to_string(applied.value) +
-                       " is replayed over that. Lost with it: how often messages were delivered "
-                       "(all count as redelivered), and what publishers had sent (a publish that "
-                       "is sent again is taken again)");
-  if (work_.rehearsal()) return {};
+  loss += losses_of(reason, checkpoint.queues);
+  checkpoint.state =
+      state ? state(reason.before == nullptr ? nullptr : &reason.before->state, queues) : "";
+  work_.done(path,
+             reason.what + ". It is made anew of what the queues' files hold: " +
+                 counted(checkpoint.queues.size(), "queue") + ", " + counted(messages, "message") +
+                 "; the log behind record " + std::to_string(applied.value) +
+                 " is replayed over that. " + loss_text(reason, loss),
+             {}, loss);
+  SEGUE_RETURN_IF_ERROR(move_odd_names_aside());
   SEGUE_RETURN_IF_ERROR(work_.move_aside(path));
+  if (work_.rehearsal()) return {};
   SEGUE_RETURN_IF_ERROR(
       write_checkpoint(work_.files(), directory_, checkpoint, work_.context().fatal));
   return work_.failure();
 }
 
-Status ShardRepair::salvage_queue(QueueId id, const std::string& directory, CheckpointQueue& to) {
-  auto segments = read_segments(id, directory);
-  if (!segments.is_ok()) return segments.status();
-  SEGUE_RETURN_IF_ERROR(settle_copies(directory, *segments));
-  SEGUE_RETURN_IF_ERROR(cut_what_is_logged(id, directory, *segments));
-  for (const SalvagedSegment& segment : *segments) {
-    SEGUE_RETURN_IF_ERROR(write(id, directory, segment));
-    to.segments.push_back(segment.named);
+RepairLoss ShardRepair::losses_of(const Reason& reason,
+                                  const std::vector<CheckpointQueue>& found) const {
+  RepairLoss loss;
+  loss.log_records = reason.missing.count();
+  loss.more = loss.log_records > 0 || reason.end_unknown;
+  // Without any queue's files nothing tells what stood in them.
+  const bool files = work_.files().exists(directory_ + "/queues");
+  if (!files && reason.before == nullptr) loss.more = true;
+  if (reason.before == nullptr) return loss;
+  for (const CheckpointQueue& queue : reason.before->queues) {
+    if (catalog_ != nullptr && catalog_->is_gone(queue.id)) continue;
+    const auto now = std::find_if(found.begin(), found.end(),
+                                  [&](const CheckpointQueue& one) { return one.id == queue.id; });
+    for (const CheckpointSegment& named : queue.segments) {
+      const bool there =
+          now != found.end() &&
+          std::any_of(now->segments.begin(), now->segments.end(), [&](const auto& segment) {
+            return segment.first <= named.last && segment.last >= named.first;
+          });
+      if (!there && named.valid > 0) loss.more = true;  // settled since, or lost
+    }
   }
-  return {};
+  return loss;
 }
 
-Result<ShardRepair::Segments> ShardRepair::read_segments(QueueId id, const std::string& directory) {
-  auto names = list(work_.files(), directory);
+std::string ShardRepair::loss_text(const Reason& reason, const RepairLoss& loss) const {
+  std::string text;
+  if (loss.log_records > 0) {
+    text += "Missing: " + counted(loss.log_records, "record") + " of the log of shard " +
+            std::to_string(shard_.value) + " (" + ranges_text(reason.missing) +
+            "). Messages that were published by these are lost, unless they are in the queues' "
+            "files; messages that were settled by them come back. ";
+  }
+  if (loss.messages > 0) {
+    text += "Lost: " + counted(loss.messages, "message") +
+            " that no longer fit between the queues' files and the log. ";
+  }
+  if (loss.returned > 0) text += counted(loss.returned, "settled message") + " may come back. ";
+  if (!work_.files().exists(directory_ + "/queues")) {
+    text +=
+        "There is no file of a queue: the messages that stood in files, and not in the log, "
+        "are lost; how many nothing tells";
+    const auto names =
+        catalog_ == nullptr ? std::vector<std::string>() : catalog_->durable_of(shard_);
+    for (std::size_t i = 0; i < std::min(names.size(), kQueuesTold); ++i) {
+      text += (i == 0 ? " (the shard's queues: " : ", ") + names[i];
+    }
+    if (names.size() > kQueuesTold)
+      text += ", and " + std::to_string(names.size() - kQueuesTold) + " more";
+    text += names.empty() ? ". " : "). ";
+  }
+  if (reason.end_unknown) {
+    text +=
+        "Records at the end of the log are lost, or may be, with messages that were published "
+        "by them: how many nothing tells. ";
+  }
+  if (!loss.any()) {
+    text += reason.before != nullptr
+                ? "No message is lost. "
+                : "No message is lost, unless files at the beginning of the log are, too: nothing "
+                  "tells that without the checkpoint. ";
+  }
+  text += reason.before == nullptr
+              ? "Gone with the old one: how often messages were delivered (all count as "
+                "redelivered), and what publishers had sent (a publish that is sent again is taken "
+                "again)"
+              : "All messages count as redelivered; what publishers had sent is known as of the "
+                "old one (a publish that is sent again may be taken again)";
+  return text;
+}
+
+/// Messages of queues' files above what the checkpoint names: in whole systems the log has them.
+Result<std::uint64_t> ShardRepair::count_unlogged(const Checkpoint* checkpoint) {
+  auto names = queue_directories();
   if (!names.is_ok()) return names.status();
-  Segments segments;
-  for (const std::string& file : *names) {
-    const auto name = segment_of_file_name(file, ".data");
-    if (!name) continue;
-    auto segment = salvage_segment(work_.files(), id, directory, *name, name->generation > 0);
-    if (!segment.is_ok()) return segment.status();
-    if (segment->has_value()) {
-      segments.push_back(std::move(**segment));
-      continue;
+  std::uint64_t count = 0;
+  for (const std::string& name : *names) {
+    const QueueId id = *queue_of_directory_name(name);
+    const LogContent::Queue* const in_log = log_.find(id);
+    if (in_log != nullptr && in_log->deleted) continue;
+    if (catalog_ != nullptr && catalog_->is_gone(id)) continue;
+    Sequence above{0};
+    if (checkpoint != nullptr) {
+      const auto named =
+          std::find_if(checkpoint->queues.begin(), checkpoint->queues.end(),
+                       [&](const CheckpointQueue& queue) { return queue.directory == name; });
+      if (named != checkpoint->queues.end()) {
+        for (const CheckpointSegment& segment : named->segments) {
+          above = std::max(above, segment.last);
+        }
+      }
     }
-    work_.done(directory + "/" + file, "has no message: it is moved to " + work_.folder(),
-               queue_name(directory));
-    SEGUE_RETURN_IF_ERROR(move_segment_aside(directory, *name));
+    const auto unlogged =
+        storage::count_unlogged(work_.files(), id, directory_ + "/queues/" + name, above, in_log);
+    if (!unlogged.is_ok()) return unlogged.status();
+    count += *unlogged;
   }
-  std::sort(segments.begin(), segments.end(),
-            [](const SalvagedSegment& one, const SalvagedSegment& other) {
-              return one.named.name() < other.named.name();
-            });
-  return segments;
-}
-
-/// As choose_segments() does, but without knowing which sources a copy had: it is needed if those
-/// that are there lack one of its messages. What any of them says is settled is settled.
-Status ShardRepair::settle_copies(const std::string& directory, Segments& segments) {
-  Segments chosen;
-  Segments copies;
-  for (SalvagedSegment& segment : segments) {
-    (segment.named.generation == 0 ? chosen : copies).push_back(std::move(segment));
-  }
-  std::stable_sort(copies.begin(), copies.end(),
-                   [](const SalvagedSegment& one, const SalvagedSegment& other) {
-                     return one.named.generation < other.named.generation;
-                   });
-  for (SalvagedSegment& copy : copies) {
-    const Sequence first = copy.named.first;
-    const Sequence last = std::max(copy.named.last, copy.replaced_last);
-    std::vector<const SalvagedSegment*> sources;
-    for (const SalvagedSegment& segment : chosen) {
-      if (segment.named.first <= last && segment.named.last >= first) sources.push_back(&segment);
-    }
-    if (have_all(sources, copy)) {
-      for (SalvagedSegment& segment : chosen) segment.settle_as(copy);
-      SEGUE_RETURN_IF_ERROR(move_segment_aside(directory, copy.named.name()));
-      continue;
-    }
-    for (const SalvagedSegment* const source : sources) {
-      copy.settle_as(*source);
-      SEGUE_RETURN_IF_ERROR(move_segment_aside(directory, source->named.name()));
-    }
-    std::erase_if(chosen, [&](const SalvagedSegment& segment) {
-      return segment.named.first <= last && segment.named.last >= first;
-    });
-    chosen.push_back(std::move(copy));
-  }
-  std::sort(chosen.begin(), chosen.end(),
-            [](const SalvagedSegment& one, const SalvagedSegment& other) {
-              return one.named.first < other.named.first;
-            });
-  segments = std::move(chosen);
-  return {};
-}
-
-/// What the log has is stored again from it: a loss of power may have taken any part of a segment
-/// that no checkpoint named yet, whole ones between others included, and their footers prove
-/// nothing, since the checkpoint that wrote them may not have come to its end. Replay leaves out
-/// what is at or below the last message that a queue has stored, so nothing may stand behind such a
-/// gap. Segments that are sealed were synced if the log does not have all of them.
-Status ShardRepair::cut_what_is_logged(QueueId id, const std::string& directory,
-                                       Segments& segments) {
-  std::size_t complete = segments.size();
-  while (complete > 0 && !segments[complete - 1].named.sealed) --complete;
-  const auto in_log = in_log_.find(id);
-  for (std::size_t i = 0; i < segments.size(); ++i) {
-    SalvagedSegment& segment = segments[i];
-    const bool logged = in_log != in_log_.end() && segment.sequence(0) >= in_log->second;
-    if (i < complete && !logged) {
-      if (segment.named.sealed) continue;
-      auto whole = salvage_segment(work_.files(), id, directory, segment.named.name(), true);
-      if (!whole.is_ok()) return whole.status();
-      if (whole->has_value()) segment = std::move(**whole);
-      continue;
-    }
-    const std::uint32_t cut = in_log == in_log_.end() ? 0 : segment.cut_from(in_log->second);
-    if (cut == 0) continue;
-    const std::string path = data_path(directory, segment.named.name());
-    const bool all = segment.entries.empty();
-    work_.done(path,
-               "its " + std::string(all ? "" : "last ") + counted(cut, "message") +
-                   (all ? " are moved to " : " are cut off, and copied to ") + work_.folder() +
-                   ": the log has them",
-               queue_name(directory));
-    SEGUE_RETURN_IF_ERROR(all ? move_segment_aside(directory, segment.named.name())
-                              : work_.keep_copy(path, segment.named.data_bytes));
-  }
-  std::erase_if(segments, [](const SalvagedSegment& segment) { return segment.entries.empty(); });
-  return {};
+  return count;
 }
 
 Status ShardRepair::write(QueueId id, const std::string& directory,
@@ -226,6 +237,7 @@ Status ShardRepair::move_segment_aside(const std::string& directory, SegmentName
 // ---- with a checkpoint
 
 Status ShardRepair::repair_segments(Checkpoint checkpoint) {
+  SEGUE_RETURN_IF_ERROR(move_odd_names_aside());
   bool changed = false;
   for (CheckpointQueue& queue : checkpoint.queues) {
     SEGUE_RETURN_IF_ERROR(repair_queue(queue, changed));
@@ -333,11 +345,13 @@ Status ShardRepair::repair_index(const CheckpointQueue& queue, const std::string
   segment.uncertain = static_cast<std::uint32_t>(rebuilt->uncertain.size());
   segment.named.messages = static_cast<std::uint32_t>(segment.entries.size());
   const std::uint32_t back = segment.valid() - named.valid;
+  RepairLoss loss;
+  loss.returned = back;
   work_.done(path,
              "is damaged or missing: it is made anew. Of " + counted(segment.uncertain, "message") +
                  " nothing tells whether they were settled; they count as not settled, so that " +
                  std::to_string(back) + " settled ones come back",
-             queue_name(directory));
+             queue_name(directory), loss);
   SEGUE_RETURN_IF_ERROR(work_.keep_copy(path));
   named.messages = segment.named.messages;
   named.valid = segment.valid();

@@ -9,6 +9,7 @@
 #include "storage/wal_appender.h"
 #include "storage/wal_files.h"
 #include "storage/wal_reader.h"
+#include "storage/wal_recovery.h"
 
 namespace segue::storage {
 
@@ -137,8 +138,7 @@ Status WalSalvage::find_groups(LogFile& file, WalSurvey& survey) {
   return {};
 }
 
-Result<WalSurvey> WalSalvage::survey(const FindEnqueued& find_enqueued) {
-  WalSurvey survey;
+Status WalSalvage::find_all_groups(WalSurvey& survey) {
   log_.clear();
   auto names = files_.list(directory_);
   if (!names.is_ok() && names.status().code() != Code::kNotFound) return names.status();
@@ -161,19 +161,34 @@ Result<WalSurvey> WalSalvage::survey(const FindEnqueued& find_enqueued) {
     std::erase_if(file->groups, [&](const Place& group) { return group.sequence >= limit; });
     if (!file->groups.empty()) limit = file->groups.front().sequence;
   }
-  const auto note = [&](const ReplayedRecord& record) {
-    auto [at, first] = survey.shards.try_emplace(record.shard);
-    if (first) at->second.first = record.index;
-    at->second.last = std::max(at->second.last, record.index);
-    ++at->second.records;
-    if (find_enqueued && record.shard != kCatalogShard) {
-      find_enqueued(record, [&](QueueId queue, Sequence lowest) {
-        const auto [known, added] = survey.enqueued.try_emplace(queue, lowest);
-        if (!added) known->second = std::min(known->second, lowest);
-      });
+  std::uint64_t next = 0;
+  for (const LogFile& file : log_) {
+    for (const Place& group : file.groups) {
+      if (next != 0) survey.missing_groups += group.sequence - next;
+      next = group.sequence + 1;
     }
+  }
+  return {};
+}
+
+Result<WalSurvey> WalSalvage::survey(const std::map<ShardId, LogIndex>& applied,
+                                     const Interpret& interpret) {
+  WalSurvey survey;
+  SEGUE_RETURN_IF_ERROR(find_all_groups(survey));
+  const auto note = [&](const ReplayedRecord& record) {
+    survey.records[record.shard].add({record.index.value, record.index.value});
+    const auto covered = applied.find(record.shard);
+    const bool needed = covered == applied.end() || record.index > covered->second;
+    if (needed && interpret && record.shard != kCatalogShard) interpret(record, survey.content);
     return Status();
   };
+  // Wherever the checkpoints end, so that it is the log alone that is judged here.
+  const auto log = recover_wal(files_, {directory_, node_hash_, {}}, note);
+  survey.joined = log.is_ok();
+  if (survey.joined) return survey;
+  if (log.status().code() != Code::kCorruption) return log.status();
+  survey.records.clear();
+  survey.content = {};
   SEGUE_RETURN_IF_ERROR(each_record(note));
   return survey;
 }

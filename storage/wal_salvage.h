@@ -8,24 +8,25 @@
 #include <vector>
 
 #include "common/ids.h"
+#include "common/range_set.h"
 #include "common/status.h"
 #include "storage/file_system.h"
+#include "storage/log_content.h"
 #include "storage/log_record.h"
 
 namespace segue::storage {
 
-/// What of a damaged log can be read.
+/// What of a log can be read.
 struct WalSurvey {
-  struct Stretch {
-    LogIndex first;
-    LogIndex last;
-    std::uint64_t records = 0;  // fewer than first..last when some are missing
-  };
-  std::map<ShardId, Stretch> shards;
-  std::map<QueueId, Sequence> enqueued;  // the lowest sequence that is, by queue
-  std::vector<std::string> unreadable;   // files of which nothing can be read
-  std::uint64_t highest_file = 0;        // of all .wal files; 0: none
-  std::uint64_t largest_file = 0;        // bytes
+  /// The log reads from one end to the other, as a start reads it; else everything that is whole
+  /// counts, also behind damage.
+  bool joined = false;
+  std::map<ShardId, RangeSet> records;  // their indexes
+  LogContent content;                   // of the records that no checkpoint covers
+  std::uint64_t missing_groups = 0;     // of records, between those that can be read
+  std::vector<std::string> unreadable;  // files of which nothing can be read
+  std::uint64_t highest_file = 0;       // of all .wal files; 0: none
+  std::uint64_t largest_file = 0;       // bytes
 };
 
 /// A hole in a shard's log: records that cannot be read.
@@ -42,13 +43,12 @@ class WalSalvage {
   WalSalvage(FileSystem& files, std::string directory, std::uint64_t node_hash)
       : files_(files), directory_(std::move(directory)), node_hash_(node_hash) {}
 
-  /// Tells which messages a record of a shard's log enqueues: calls `first` with each queue and the
-  /// first of its messages.
-  using FindEnqueued = std::function<void(const ReplayedRecord&,
-                                          const std::function<void(QueueId, Sequence)>& first)>;
+  /// Tells what a record of a shard's log says of messages.
+  using Interpret = std::function<void(const ReplayedRecord&, LogContent&)>;
 
-  /// Goes through all files. IO_ERROR; INVALID_CONFIG for another node's.
-  Result<WalSurvey> survey(const FindEnqueued& find_enqueued);
+  /// Goes through all files. `applied`: up to where the shards' checkpoints cover the log.
+  /// IO_ERROR; INVALID_CONFIG for another node's.
+  Result<WalSurvey> survey(const std::map<ShardId, LogIndex>& applied, const Interpret& interpret);
 
   struct Rules {
     std::map<ShardId, LogIndex> applied;  // records at or below are not needed
@@ -80,6 +80,7 @@ class WalSalvage {
     std::vector<Place> groups;  // whole, in order
   };
   Status find_groups(LogFile& file, WalSurvey& survey);
+  Status find_all_groups(WalSurvey& survey);
   /// Calls `take` for the records of all groups, in the order in which they were written.
   Status each_record(const std::function<Status(const ReplayedRecord&)>& take);
 

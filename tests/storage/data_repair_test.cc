@@ -5,14 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "storage/wal_format.h"
 #include "tests/storage/model_workload.h"
+#include "tests/storage/repair_fixture.h"
 #include "tests/storage/worked_disk.h"
 
 namespace segue::storage {
@@ -20,49 +19,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using End = WorkedDisk::End;
-
-struct Repaired {
-  Status status;
-  RepairTotals totals;
-  std::string text;  // of all steps
-};
-
-Repaired repair(FileSystem& files, bool rehearsal = false) {
-  Repaired done;
-  DataRepairOptions options;
-  options.rehearsal = rehearsal;
-  options.folder = "repair-now";
-  options.filler = "N";
-  options.find_enqueued = [](const ReplayedRecord& record,
-                             const std::function<void(QueueId, Sequence)>& first) {
-    std::istringstream in(std::string(record.command.view()));
-    char kind = 0;
-    std::uint64_t queue = 0, sequence = 0;
-    in >> kind >> queue >> sequence;
-    if (kind == 'E') first(QueueId{queue}, Sequence{sequence});
-  };
-  options.shard_state = [](const std::vector<RepairedQueue>& queues) {
-    std::string state;
-    for (const RepairedQueue& queue : queues) {
-      state += std::to_string(queue.id.value) + " " + std::to_string(queue.last.value + 1) + "\n";
-    }
-    return state;
-  };
-  options.told = [&](const RepairStep& step) {
-    done.text += (step.done ? "" : "NOT ") + step.file + ": " + step.what + "\n";
-  };
-  const auto totals = repair_data(files, "/data", options);
-  done.status = totals.status();
-  if (totals.is_ok()) done.totals = *totals;
-  return done;
-}
-
-/// Everything that is on the disk.
-std::map<std::string, std::string> contents(const FaultyFileSystem& files) {
-  std::map<std::string, std::string> all;
-  for (const std::string& path : files.paths()) all[path] = files.content(path);
-  return all;
-}
 
 /// The start is refused; a rehearsal tells of repairs and changes nothing; after the repair the
 /// start goes well. What was told.
