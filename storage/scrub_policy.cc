@@ -15,9 +15,12 @@ bool ScrubPolicy::may_read(TimePoint now) {
   if (!pass_began_) {
     pass_began_ = now;
   } else if (pass_ended_) {
-    if (now < *pass_began_ + options_.between_passes) return false;
+    const Duration wait = pass_bytes_ > 0 ? options_.between_passes
+                                          : std::min(options_.between_passes, kAfterEmptyPass);
+    if (now < *pass_began_ + wait) return false;
     pass_began_ = now;
     pass_ended_.reset();
+    pass_bytes_ = 0;
   }
   const std::uint64_t least = std::min(kSliceBytes, options_.bytes_per_second);
   return allowance_ >= static_cast<double>(least);
@@ -25,12 +28,14 @@ bool ScrubPolicy::may_read(TimePoint now) {
 
 void ScrubPolicy::read(std::uint64_t bytes) {
   stats_.bytes += bytes;
+  pass_bytes_ += bytes;
   allowance_ -= static_cast<double>(bytes);
 }
 
 void ScrubPolicy::pass_ended(TimePoint now) {
-  ++stats_.passes;
   pass_ended_ = now;
+  if (pass_bytes_ == 0) return;
+  ++stats_.passes;
   last_pass_ = now;
 }
 

@@ -16,7 +16,7 @@ struct ScrubOptions {
 struct ScrubStats {
   std::uint64_t bytes_per_second = 0;  // as configured
   std::uint64_t bytes = 0;             // read since the start
-  std::uint64_t passes = 0;            // over all complete segments, that ended
+  std::uint64_t passes = 0;            // over all complete segments (there were some), that ended
   Duration since_last_pass{};          // since the last one ended; meaningless without one
   std::uint64_t found = 0;             // damaged messages that nothing else had found before
 };
@@ -26,6 +26,9 @@ class ScrubPolicy {
  public:
   /// Less is not worth a job, and more would keep others from the disk.
   static constexpr std::uint64_t kSliceBytes = 256u << 10;
+
+  /// There was nothing to verify: what comes is not left alone for as long as what was verified.
+  static constexpr Duration kAfterEmptyPass = std::chrono::seconds(10);
 
   explicit ScrubPolicy(const ScrubOptions& options) : options_(options) {}
 
@@ -42,7 +45,8 @@ class ScrubPolicy {
  private:
   const ScrubOptions options_;
   ScrubStats stats_;
-  double allowance_ = 0;  // bytes; below 0 after a large message
+  std::uint64_t pass_bytes_ = 0;  // read by the pass under way, or that ended last
+  double allowance_ = 0;          // bytes; below 0 after a large message
   std::optional<TimePoint> allowed_at_;
   std::optional<TimePoint> pass_began_;
   std::optional<TimePoint> pass_ended_;  // unless the next one has begun

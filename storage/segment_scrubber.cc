@@ -54,7 +54,9 @@ class SegmentScrubber::Scan {
       auto data = open_to_check(context_.files, segment_.queue->data_path(segment_.name));
       if (!data.is_ok()) return data.status();
       data_ = std::move(*data);
-      scanner_ = std::make_unique<SegmentScanner>(*data_, segment_.records_end);
+      scanner_ =
+          std::make_unique<SegmentScanner>(*data_, segment_.records_end + SegmentFooter::kSize);
+      SEGUE_RETURN_IF_ERROR(verify_header());
     }
     // One more than is looked at: where it begins the record before it ends.
     const std::uint32_t count = std::min(kEntriesAtOnce + 1, segment_.messages - ordinal_);
@@ -74,7 +76,41 @@ class SegmentScrubber::Scan {
     }
     if (!damaged.empty()) worker_.quarantine.set_aside(damaged);
     done_ = ordinal_ == segment_.messages;
+    return done_ ? verify_footer() : Status();
+  }
+
+  /// No message depends on it, as long as the checkpoint names the segment.
+  Status verify_header() {
+    auto bytes = scanner_->bytes(0, SegmentHeader::kSize);
+    if (!bytes.is_ok()) return bytes.status();
+    bytes_ += bytes->size();
+    const auto header = SegmentHeader::decode(*bytes);
+    const bool same = header.is_ok() && header->queue == segment_.queue->id &&
+                      header->first == segment_.name.first;
+    if (!same) tell_damaged("header", 0);
     return {};
+  }
+
+  Status verify_footer() {
+    auto bytes = scanner_->bytes(segment_.records_end, SegmentFooter::kSize);
+    if (!bytes.is_ok()) return bytes.status();
+    bytes_ += bytes->size();
+    const auto footer = SegmentFooter::decode(*bytes);
+    const bool same = footer.is_ok() && footer->queue == segment_.queue->id &&
+                      footer->first == segment_.name.first &&
+                      footer->messages == segment_.messages &&
+                      footer->records_end == segment_.records_end;
+    if (!same) tell_damaged("footer", segment_.records_end);
+    return {};
+  }
+
+  void tell_damaged(const char* part, std::uint64_t offset) const {
+    context_.log.error("segment_damaged", {{"queue", segment_.queue_name},
+                                           {"queue_id", segment_.queue->id},
+                                           {"path", segment_.queue->data_path(segment_.name)},
+                                           {"offset", offset},
+                                           {"part", part},
+                                           {"lost", "no message"}});
   }
 
   Status verify(const IndexEntry& entry, std::uint64_t end,

@@ -58,15 +58,32 @@ TEST(ScrubPolicy, APassBeginsNoSoonerThanItsTimeAfterTheOneBefore) {
   ScrubPolicy policy({.bytes_per_second = 1 << 20, .between_passes = seconds(100)});
   EXPECT_FALSE(policy.may_read(at(seconds(0))));
   EXPECT_TRUE(policy.may_read(at(seconds(10))));
+  policy.read(1000);
   policy.pass_ended(at(seconds(10)));
   EXPECT_FALSE(policy.may_read(at(seconds(99))));
   EXPECT_TRUE(policy.may_read(at(seconds(101))));
   // A pass that takes longer is followed by the next at once.
+  policy.read(1000);
   policy.pass_ended(at(seconds(500)));
   EXPECT_TRUE(policy.may_read(at(seconds(501))));
   const ScrubStats stats = policy.stats(at(seconds(503)));
   EXPECT_EQ(stats.passes, 2u);
   EXPECT_EQ(stats.since_last_pass, seconds(3));
+}
+
+TEST(ScrubPolicy, APassThatFoundNothingToVerifyIsNoneAndIsSoonTriedAgain) {
+  ScrubPolicy policy({.bytes_per_second = 1 << 20, .between_passes = seconds(3600)});
+  EXPECT_FALSE(policy.may_read(at(seconds(0))));
+  EXPECT_TRUE(policy.may_read(at(seconds(1))));
+  policy.pass_ended(at(seconds(1)));
+  EXPECT_EQ(policy.stats(at(seconds(2))).passes, 0u);
+  EXPECT_FALSE(policy.may_read(at(seconds(9))));
+  EXPECT_TRUE(policy.may_read(at(seconds(10))));
+  policy.read(1000);
+  policy.pass_ended(at(seconds(11)));
+  EXPECT_EQ(policy.stats(at(seconds(12))).passes, 1u);
+  EXPECT_FALSE(policy.may_read(at(seconds(3000))));
+  EXPECT_TRUE(policy.may_read(at(seconds(3610))));
 }
 
 TEST(ScrubPolicy, IsOffWithoutARate) {
@@ -120,7 +137,7 @@ TEST_F(SegmentScrubberTest, ReadsAllCompleteSegmentsOfAllQueues) {
   for (const QueueId queue : {kQueue, QueueId{8}}) {
     for (const auto& segment : life_.store().table(queue)->segments()) {
       if (segment->state != SegmentState::kSealed) continue;
-      sealed += segment->written_end - SegmentHeader::kSize;
+      sealed += segment->written_end + SegmentFooter::kSize;
     }
   }
   ASSERT_GT(sealed, 10'000u);
@@ -145,6 +162,20 @@ TEST_F(SegmentScrubberTest, SetsDamageAsideOnceAndLeavesTheMessageInItsQueue) {
   const auto loaded = life_.get(kQueue, 20, 20);
   EXPECT_EQ(loaded->corrupt, std::vector<Sequence>{Sequence{20}});
   EXPECT_TRUE(loaded->not_set_aside.empty());
+}
+
+TEST_F(SegmentScrubberTest, TellsOfDamageInAFilesFrame) {
+  const std::string data = "/data/shards/3/queues/a%2Fb-7/00000000000000000001.data";
+  files_.flip_bit(data, 8 * 20);
+  pass();
+  EXPECT_TRUE(life_.log().contains("event=segment_damaged queue=a/b queue_id=7 path=" + data +
+                                   " offset=0 part=header"));
+  EXPECT_FALSE(life_.log().contains("part=footer"));
+  EXPECT_EQ(scrubber_.stats(now_).found, 0u);
+  files_.flip_bit(data, 8 * (files_.content(data).size() - SegmentFooter::kSize + 12));
+  pass();
+  EXPECT_TRUE(life_.log().contains("part=footer"));
+  EXPECT_EQ(life_.get(kQueue, 1, 200)->corrupt.size(), 0u);
 }
 
 TEST_F(SegmentScrubberTest, SettledMessagesMayBeDamaged) {
