@@ -101,6 +101,10 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
      "Bytes of complete segment files that a node verifies per second while its disk has nothing "
      "else to do, once an hour at most; 0: none.",
      SEGUE_FIELD(storage.scrub_bytes_per_second)},
+    {"storage.backup_directory", kPath, false, "", kNone, kNone, "",
+     "`segue backup --online` has nodes write below this directory only; left out: wherever a node "
+     "may.",
+     SEGUE_FIELD(storage.backup_directory)},
 
     {"gc.min_messages", kCount, false, "2000", 1, 100'000'000, "",
      "A segment file with more messages than this, or more bytes than min_bytes, is compacted by "

@@ -25,6 +25,10 @@ QueueHost::Options queue_options(const ClusterConfig& config, const NodeConfig& 
   options.memory_limit = self.memory_limit;
   options.free_disk_limit = config.storage.free_disk_limit;
   options.backup_bytes_per_second = config.gc.bytes_per_second;
+  if (!config.storage.backup_directory.empty()) {
+    options.backup_directory =
+        std::filesystem::absolute(config.storage.backup_directory).lexically_normal().string();
+  }
   options.checkpoint_wal_bytes = config.storage.checkpoint_wal_bytes;
   options.checkpoint_interval = config.storage.checkpoint_interval;
   options.durability_sync = config.durability.sync;

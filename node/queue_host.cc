@@ -47,8 +47,9 @@ struct WithDisk {
         settles(queues, shards, subscriptions, output),
         gets(queues, shards, subscriptions, read_ahead, output),
         browse(disk, queues, output),
-        requests({"", options.free_disk_limit, options.backup_bytes_per_second}, disk, queues,
-                 shards, gets, browse, output),
+        requests({"", options.free_disk_limit, options.backup_bytes_per_second,
+                  options.backup_directory},
+                 disk, queues, shards, gets, browse, output),
         delivery(queues, shards, output, read_ahead, gets) {}
 
   storage::DiskDataCenter& disk;

@@ -118,8 +118,26 @@ Status remove_tree(FileSystem& files, const std::string& path) {
   return files.remove_directory(path);
 }
 
+namespace {
+
+/// Files of others do not belong there, and would go when the node is restored.
+Status check_outside_data(FileSystem& files, const std::string& path) {
+  for (std::size_t end = path.rfind('/'); end != std::string::npos && end > 0;
+       end = path.rfind('/', end - 1)) {
+    const std::string parent = path.substr(0, end);
+    if (!files.exists(parent + "/identity")) continue;
+    return Status(Code::kInvalidConfig, path + ": is in " + parent +
+                                            ", which is a node's data directory or a backup: give "
+                                            "a directory outside of it; nothing was written");
+  }
+  return {};
+}
+
+}  // namespace
+
 Status prepare_empty_directory(FileSystem& files, const std::string& path,
                                const std::string& ignored, bool& made) {
+  SEGUE_RETURN_IF_ERROR(check_outside_data(files, path));
   made = !files.exists(path);
   if (made) return files.make_directories(path);
   const auto names = files.list(path);

@@ -65,7 +65,7 @@ class BackupWalk {
 Status remove_tree(FileSystem& files, const std::string& path);
 
 /// Makes `path` an empty directory to write to; INVALID_CONFIG if it is there and has something in
-/// it that is not `ignored`. `made`: it was not there.
+/// it that is not `ignored`, or is in a data directory or a backup. `made`: it was not there.
 Status prepare_empty_directory(FileSystem& files, const std::string& path,
                                const std::string& ignored, bool& made);
 

@@ -19,6 +19,7 @@ namespace {
 constexpr std::uint32_t kFormatVersion = 1;
 constexpr std::uint64_t kMaxBytes = 1u << 30;
 constexpr std::size_t kMaxPath = 4096;
+constexpr std::size_t kPieceBytes = 1u << 20;
 constexpr std::string_view kTitle = "segue-backup ";
 
 std::string hex(std::uint64_t number) {
@@ -149,6 +150,24 @@ Result<BackupManifest> parse_backup_manifest(const std::string& path, std::strin
   auto manifest = parse_lines(rest.substr(0, rest.size() - kChecksumLine));
   if (!manifest) return damaged;
   return *std::move(manifest);
+}
+
+Result<BackupFile> measure_backup_file(FileSystem& files, const std::string& directory,
+                                       const std::string& path) {
+  auto file = files.open(directory + "/" + path, OpenMode::kRead);
+  if (!file.is_ok()) return file.status();
+  StreamingChecksum checksum;
+  std::string piece(kPieceBytes, '\0');
+  BackupFile measured{path, 0, 0};
+  while (true) {
+    const auto got = (*file)->read(measured.bytes, piece.data(), piece.size());
+    if (!got.is_ok()) return got.status();
+    if (*got == 0) break;
+    checksum.update(std::string_view(piece.data(), *got));
+    measured.bytes += *got;
+  }
+  measured.checksum = checksum.digest();
+  return measured;
 }
 
 Status write_backup_manifest(FileSystem& files, const std::string& directory,

@@ -39,6 +39,9 @@ std::string format_backup_manifest(const BackupManifest& manifest);
 /// below the backup; INVALID_CONFIG for a newer version. `path` is for messages.
 Result<BackupManifest> parse_backup_manifest(const std::string& path, std::string_view text);
 
+/// What a manifest says of a file that is there already: reads all of it.
+Result<BackupFile> measure_backup_file(FileSystem& files, const std::string& directory,
+                                       const std::string& path);
 /// Makes it the directory's manifest, durable, whole or not at all.
 Status write_backup_manifest(FileSystem& files, const std::string& directory,
                              const BackupManifest& manifest);

@@ -69,6 +69,7 @@ struct BackupOptions {
   std::string target;                            // a directory that is empty or not there
   std::uint64_t keep_free = 0;                   // bytes that must stay free where the target is
   std::uint64_t bytes_per_second = 64ull << 20;  // how fast sealed segments are copied
+  std::string allowed_below = {};                // the target must be in there; empty: anywhere
 };
 
 /// The backup that is being made, or was made last.

@@ -24,6 +24,14 @@ std::string parent_of(const std::string& path) {
   return path.substr(0, path.rfind('/'));
 }
 
+/// Says what the path says: whoever may make links there is trusted.
+bool is_path_below(const std::string& path, std::string directory) {
+  while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
+  const std::string inside = directory == "/" ? directory : directory + "/";
+  return path.starts_with(inside) && path.size() > inside.size() &&
+         (path + "/").find("/../") == std::string::npos;
+}
+
 Result<std::uint64_t> size_of(FileSystem& files, const std::string& path) {
   auto file = files.open(path, OpenMode::kRead);
   if (!file.is_ok()) return file.status();
@@ -42,6 +50,12 @@ Status OnlineBackup::begin(BackupOptions options) {
     return Status(Code::kPreconditionFailed, "'" + options.target +
                                                  "' is no absolute path: the node needs to know "
                                                  "where on its machine the backup goes");
+  }
+  if (const std::string& allowed = options.allowed_below;
+      !allowed.empty() && !is_path_below(options.target, allowed)) {
+    return Status(Code::kPreconditionFailed, options.target + ": is not below " + allowed +
+                                                 ", where alone this node makes backups "
+                                                 "(storage.backup_directory)");
   }
   if (options.target == parts_.root || (options.target + "/").starts_with(parts_.root + "/")) {
     return Status(Code::kPreconditionFailed, options.target +
@@ -199,7 +213,10 @@ Result<bool> OnlineBackup::link_some(Work& work) const {
   if (!more.is_ok()) return more.status();
   SEGUE_RETURN_IF_ERROR(link_files(work, paths));
   if (*more) return false;
-  const std::uint64_t needed = work.total_bytes + work.log_bytes + kSlack;
+  std::uint64_t needed = work.total_bytes + work.log_bytes + kSlack;
+  if (const auto catalog = size_of(parts_.files, parts_.root + "/catalog.db"); catalog.is_ok()) {
+    needed += *catalog;
+  }
   SEGUE_RETURN_IF_ERROR(check_room(parts_.files, work.options.target, needed,
                                    work.held.size() + work.free.size(), work.options.keep_free));
   return true;
@@ -230,15 +247,17 @@ Status OnlineBackup::link_files(Work& work, const std::vector<std::string>& path
 }
 
 /// Before the end of the log is taken: what the catalog's copy has, the log's copy has too.
+/// Straight to the target: the node's own disk may be full.
 Result<bool> OnlineBackup::copy_catalog_file(Work& work) const {
   const std::string from = parts_.root + "/catalog.db";
   if (!parts_.files.exists(from)) return true;
-  const std::string to = links() + "/catalog.db";
-  SEGUE_RETURN_IF_ERROR(copy_catalog(from, to));
-  auto size = size_of(parts_.files, to);
-  if (!size.is_ok()) return size.status();
-  work.total_bytes += *size;
-  work.held.push_back({to, "catalog.db", *size});
+  const std::string& target = work.options.target;
+  SEGUE_RETURN_IF_ERROR(copy_catalog(from, target + "/catalog.db"));
+  auto copied = measure_backup_file(parts_.files, target, "catalog.db");
+  if (!copied.is_ok()) return copied.status();
+  work.total_bytes += copied->bytes;
+  work.job_bytes += copied->bytes;
+  work.manifest.files.push_back(*std::move(copied));
   return true;
 }
 

@@ -29,6 +29,9 @@ constexpr const char* kBackupHelp =
     "  segue backup --online TARGET         of all nodes, while they run: TARGET/n1, TARGET/n2, "
     "...\n"
     "  segue backup --online TARGET --node n1   of one: TARGET\n"
+    "  segue backup --status [--node n1]    of all nodes, or one: what it is copying, or copied "
+    "last\n"
+    "  segue backup --cancel [--node n1]    ends the copying; nothing of it is left in TARGET\n"
     "\n"
     "TARGET must be empty, or not there. With --online each node writes to TARGET on its own\n"
     "machine, so that a path of a network disk is the same for all; a relative one is taken from\n"
@@ -44,13 +47,16 @@ constexpr const char* kBackupHelp =
     "TARGET (what "
     "was finished of others is); a node "
     "that\n"
-    "is killed leaves files without a manifest there: remove them.\n"
+    "is killed leaves files without a manifest there: remove them. If this command is killed, the\n"
+    "node goes on to the end of its copy: see --status and --cancel. The nodes' configuration may\n"
+    "name the only directory below which they write (storage.backup_directory).\n"
     "\n"
     "Exit codes: 0 done, 1 refused or failed; without --online 71 the disk fails or is full, 73 a\n"
     "node runs on the directory, it is no data directory, or TARGET is not empty.\n"
     "\n"
     "Examples:\n"
     "  segue backup --online /backup/monday\n"
+    "  segue backup --status\n"
     "  segue backup /var/lib/segue/n1 /backup/n1\n";
 
 constexpr const char* kRestoreHelp =
@@ -74,14 +80,17 @@ constexpr int kPollMs = 100;
 class BackupCommand final : public SessionCommand {
  public:
   Status check(const OptionTable& /*options*/) override {
-    if (first_.empty()) return Status(Code::kInvalidConfig, "a directory has no name");
+    if (status_ || cancel_) return check_question();
+    if (first_.empty()) {
+      return Status(Code::kInvalidConfig, "give NODE_DATA_DIR and TARGET, or --online and TARGET");
+    }
     if (online_ && second_.empty()) return Status::ok();
     if (online_) {
       return Status(Code::kInvalidConfig,
                     "with --online there is one directory, TARGET, and no NODE_DATA_DIR");
     }
     if (!node_.empty()) {
-      return Status(Code::kInvalidConfig, "--node goes with --online only");
+      return Status(Code::kInvalidConfig, "--node goes with --online, --status or --cancel");
     }
     if (!second_.empty()) return Status::ok();
     return Status(Code::kInvalidConfig,
@@ -89,7 +98,7 @@ class BackupCommand final : public SessionCommand {
   }
 
   int run(Console& console) override {
-    if (online_) return SessionCommand::run(console);
+    if (online_ || status_ || cancel_) return SessionCommand::run(console);
     std::vector<std::string> arguments{"--back-up=" + first_, "--to=" + second_};
     if (json_) arguments.emplace_back("--json");
     return run_node_program(console, std::move(arguments));
@@ -98,10 +107,12 @@ class BackupCommand final : public SessionCommand {
  protected:
   void declare_own(OptionTable& options) override {
     options.positional(first_,
-                       {"NODE_DATA_DIR", "the node's data directory; TARGET with --online"});
+                       {"NODE_DATA_DIR", "the node's data directory; TARGET with --online", false});
     options.positional(second_, {"TARGET", "the directory to write to", false});
     options.flag(online_, {"online", 0, "", "let the nodes do it, while they run"});
-    options.text(node_, {"node", 0, "ID", "with --online: only this node"});
+    options.flag(status_, {"status", 0, "", "tell what the nodes are copying, or copied last"});
+    options.flag(cancel_, {"cancel", 0, "", "end what the nodes are copying"});
+    options.text(node_, {"node", 0, "ID", "with --online, --status, --cancel: only this node"});
     options.flag(json_, {"json", 0, "", "print JSON"});
   }
 
@@ -115,6 +126,7 @@ class BackupCommand final : public SessionCommand {
     // A node's catalog must not be newer than the leader's.
     nodes.push_back(cluster->catalog_leader);
     if (!node_.empty()) nodes = {node_};
+    if (status_ || cancel_) return ask(console, connection, nodes);
     std::error_code unknown;
     const auto whole = std::filesystem::absolute(first_, unknown);
     if (unknown) {
@@ -145,6 +157,79 @@ class BackupCommand final : public SessionCommand {
   }
 
  private:
+  Status check_question() const {
+    if (status_ && cancel_) {
+      return Status(Code::kInvalidConfig, "give --status or --cancel, not both");
+    }
+    if (online_ || !first_.empty()) {
+      return Status(Code::kInvalidConfig,
+                    std::string(status_ ? "--status" : "--cancel") +
+                        " goes without --online and directories: it asks the running nodes");
+    }
+    return Status::ok();
+  }
+
+  /// Of each node, also if it is not reached.
+  int ask(Console& console, client::Connection& connection,
+          const std::vector<std::string>& nodes) const {
+    int code = kExitOk;
+    JsonWriter json;
+    json.begin_array();
+    for (const std::string& node : nodes) {
+      const auto told = connection.admin().node_backup(
+          cancel_ ? BackupAction::kCancel : BackupAction::kStatus, node);
+      if (!told) {
+        code = report(console, "ask node " + node, told.error());
+        continue;
+      }
+      if (!json_) {
+        console.write("node " + printable(node) + ": " + text_of(*told) + "\n");
+        continue;
+      }
+      json.begin_object().field("node", node).field("state", name_of(told->state));
+      if (told->state != BackupDescription::State::kNone) {
+        json.field("directory", told->target).field("files", told->files);
+        json.field("bytes", told->copied_bytes).field("total_bytes", told->total_bytes);
+      }
+      if (told->failure) json.field("failure", told->failure->text);
+      json.end_object();
+    }
+    if (json_) console.write(json.end_array().take() + "\n");
+    return code;
+  }
+
+  static const char* name_of(BackupDescription::State state) {
+    switch (state) {
+      case BackupDescription::State::kRunning:
+        return "running";
+      case BackupDescription::State::kDone:
+        return "done";
+      case BackupDescription::State::kFailed:
+        return "failed";
+      case BackupDescription::State::kNone:
+        break;
+    }
+    return "none";
+  }
+
+  std::string text_of(const BackupDescription& told) const {
+    const std::string where = printable(told.target);
+    switch (told.state) {
+      case BackupDescription::State::kRunning:
+        return (cancel_ ? "ends, cancelled; was copying to " : "copies to ") + where + ", " +
+               human_bytes(told.copied_bytes) + " of " + human_bytes(told.total_bytes);
+      case BackupDescription::State::kDone:
+        return "finished its backup in " + where + ": " + counted(told.files, "file") + ", " +
+               human_bytes(told.copied_bytes);
+      case BackupDescription::State::kFailed:
+        return "did not finish its backup in " + where +
+               (told.failure ? ": " + printable(told.failure->text) : "");
+      case BackupDescription::State::kNone:
+        break;
+    }
+    return "no backup since its start";
+  }
+
   static int back_up(Console& console, client::Connection& connection, const std::string& node,
                      const std::string& target, BackupDescription& made) {
     const std::string what = "back up node " + node;
@@ -182,6 +267,8 @@ class BackupCommand final : public SessionCommand {
   std::string second_;
   std::string node_;
   bool online_ = false;
+  bool status_ = false;
+  bool cancel_ = false;
   bool json_ = false;
 };
 

@@ -222,6 +222,61 @@ TEST(Backup, OfANodeThatIsKilledMeanwhileLeavesTheNodeWhole) {
   }
 }
 
+TEST(Backup, GoesOnWithoutItsCommandUntilItIsCancelled) {
+  TestCluster::Options options = small_files(1, "64KiB");  // a megabyte, then it waits for long
+  TestCluster cluster(options);
+  cluster.start_all();
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  Connection connection = connect(cluster);
+  ASSERT_NO_FATAL_FAILURE(fill(connection));
+  ASSERT_TRUE(wait_until([&] { return stored_bytes(connection) > (6 << 20); }));
+  const std::string router = cluster.endpoint("r1");
+  const Ran before = segue({"backup", "--status", "-r", router});
+  EXPECT_EQ(before.code, 0) << before.err;
+  EXPECT_EQ(before.out, "node n1: no backup since its start\n");
+
+  const std::string target = cluster.directory() + "/backup";
+  {
+    Process backup("segue", {"backup", "--online", target, "-r", router});
+    ASSERT_TRUE(wait_until([&] { return has_data_files(target); })) << backup.stderr_text();
+    backup.kill_now();
+  }
+  const Ran now = segue({"backup", "--status", "-r", router, "--json"});
+  EXPECT_EQ(now.code, 0) << now.err;
+  EXPECT_NE(now.out.find(R"({"node":"n1","state":"running","directory":")" + target + "/n1"),
+            std::string::npos)
+      << now.out;
+  EXPECT_EQ(segue({"backup", "--cancel", "--node", "n1", "-r", router}).code, 0);
+  ASSERT_TRUE(wait_until([&] {
+    return segue({"backup", "--status", "-r", router}).out.find("did not finish") !=
+           std::string::npos;
+  }));
+  EXPECT_FALSE(fs::exists(target + "/n1"));
+  EXPECT_FALSE(fs::exists(cluster.data_dir("n1") + "/backup.links"));
+
+  EXPECT_EQ(segue({"backup", "--cancel", "--status"}).code, 64);
+  EXPECT_EQ(segue({"backup", "--cancel", target}).code, 64);
+  EXPECT_EQ(segue({"backup"}).code, 64);
+  EXPECT_EQ(segue({"backup", "--status", "--node", "nosuch", "-r", router}).code, 1);
+}
+
+TEST(Backup, IsMadeWhereTheConfigurationAllowsIt) {
+  TestCluster::Options options{.routers = 1, .nodes = 1, .shards = 4};
+  const TempDir place;
+  options.yaml = std::string("storage: {backup_directory: ") + place.path() + "/allowed}\n";
+  TestCluster cluster(options);
+  cluster.start_all();
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  const std::string router = cluster.endpoint("r1");
+  const Ran refused = segue({"backup", "--online", place.path() + "/elsewhere", "-r", router});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.err.find("storage.backup_directory"), std::string::npos) << refused.err;
+  EXPECT_FALSE(fs::exists(place.path() + "/elsewhere"));
+  const Ran made = segue({"backup", "--online", place.path() + "/allowed/a", "-r", router});
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_TRUE(fs::exists(place.path() + "/allowed/a/n1/manifest"));
+}
+
 TEST(Backup, OfAStoppedNodeIsRefusedWhileItRunsAndComesBackWhole) {
   TestCluster cluster(small_files(1));
   cluster.start_all();

@@ -83,6 +83,7 @@ TEST_F(OfflineBackup, RefusesDirectoriesThatAreInUseForSomethingElse) {
   EXPECT_EQ(make().status().code(), Code::kInvalidConfig);
   EXPECT_EQ(restore(files_, "/backup", "/data", {}).status().code(), Code::kInvalidConfig);
   EXPECT_EQ(restore(files_, "/backup", "/backup/x", {}).status().code(), Code::kInvalidConfig);
+  EXPECT_EQ(restore(files_, "/backup", "/data/x", {}).status().code(), Code::kInvalidConfig);
   EXPECT_EQ(restore(files_, "/", "/x", {}).status().code(), Code::kInvalidConfig);
   EXPECT_EQ(back_up(files_, clock_, "/", "/x", {}).status().code(), Code::kInvalidConfig);
 }

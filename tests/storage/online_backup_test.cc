@@ -181,6 +181,26 @@ TEST(OnlineBackup, RefusesWhatCannotBe) {
   EXPECT_EQ(node.disk().backup().failure.code(), Code::kInvalidConfig);
   EXPECT_TRUE(files.exists("/full/mine"));
 
+  // Another node's directory, and what is in it.
+  ASSERT_TRUE(files.make_directories("/other"));
+  ASSERT_TRUE(files.open("/other/identity", OpenMode::kReadWrite).is_ok());
+  ASSERT_TRUE(node.disk().begin_backup(fast("/other/shards/backup")));
+  run_until_made(workload, node);
+  EXPECT_EQ(node.disk().backup().failure.code(), Code::kInvalidConfig);
+  EXPECT_FALSE(files.exists("/other/shards"));
+
+  BackupOptions below = fast("/backups/../elsewhere");
+  below.allowed_below = "/backups/";
+  for (const char* const target : {"/backups/../elsewhere", "/backups/..", "/backups", "/backups/",
+                                   "/backups2/x", "/elsewhere"}) {
+    below.target = target;
+    EXPECT_EQ(node.disk().begin_backup(below).code(), Code::kPreconditionFailed) << target;
+  }
+  below.target = "/backups/monday";
+  ASSERT_TRUE(node.disk().begin_backup(below));
+  run_until_made(workload, node);
+  EXPECT_EQ(node.disk().backup().stage, BackupState::Stage::kDone);
+
   BackupOptions much = fast();
   much.keep_free = *files.free_bytes("/") - 1000;
   ASSERT_TRUE(node.disk().begin_backup(much));
