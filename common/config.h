@@ -44,7 +44,8 @@ struct StorageConfig {
   bool direct_io = true;
   std::uint64_t free_disk_limit = 256ull << 20;
   std::uint64_t scrub_bytes_per_second = 4ull << 20;  // 0: no scrubber
-  std::string backup_directory;  // where nodes make backups that they are asked for; empty: anywhere
+  std::string
+      backup_directory;  // where nodes make backups that they are asked for; empty: anywhere
 };
 
 /// When garbage in queues' segment files is collected.
