@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "bench/matrix/budgets.h"
+#include "bench/matrix/checkpoints.h"
 #include "bench/matrix/churn.h"
 #include "bench/matrix/garbage.h"
 #include "bench/matrix/measurement.h"
@@ -51,13 +52,14 @@ void declare(cli::OptionTable& options, Settings& settings) {
                {"results", 0, "FILE", "put the tables between the marks in this file"});
   options.text(settings.title, {"title", 0, "TEXT", "a line above the tables"});
   options.choice(settings.budget,
-                 {"budget", 0, "queues|backlog|garbage|churn",
+                 {"budget", 0, "queues|backlog|garbage|churn|checkpoints",
                   "instead of the matrix: 100,000 queues on one node, or 10 million messages of 1 "
                   "KiB in one queue (11 GiB of disk); memory, kill -9, recovery. Or latencies "
                   "while the garbage of a queue of 1 million messages of 1 KiB is collected; or "
                   "what a queue's files take while random ones of "
-                  "200,000 messages are acknowledged at full speed"},
-                 {"queues", "backlog", "garbage", "churn"});
+                  "200,000 messages are acknowledged at full speed; or latencies with and without "
+                  "checkpoints"},
+                 {"queues", "backlog", "garbage", "churn", "checkpoints"});
   options.number(settings.count, {"count", 'n', "N", "with --budget: another number of them"}, 1,
                  1'000'000'000);
   options.number(settings.bytes, {"bytes", 'b', "N", "with --budget backlog: bytes of each (1024)"},
@@ -115,7 +117,8 @@ int run_budget(const Settings& settings, const std::string& directory) {
   constexpr Budget kBudgets[] = {{"queues", kQueues, measure_queues},
                                  {"backlog", kBacklog, measure_backlog},
                                  {"garbage", kGarbage, measure_garbage},
-                                 {"churn", kChurn, measure_churn}};
+                                 {"churn", kChurn, measure_churn},
+                                 {"checkpoints", 0, measure_checkpoints}};
   const Budget& budget =
       *std::find_if(std::begin(kBudgets), std::end(kBudgets),
                     [&](const Budget& one) { return settings.budget == one.name; });

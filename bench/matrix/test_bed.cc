@@ -18,13 +18,14 @@ ScratchDirectory::~ScratchDirectory() {
 }
 
 Result<std::unique_ptr<TestBed>> TestBed::start(const std::string& directory,
-                                                const std::string& binaries) {
+                                                const std::string& binaries,
+                                                const std::string& storage) {
   std::unique_ptr<TestBed> bed(new TestBed(directory));
   bed->router_ = cli::free_router_endpoint();
   const Result<std::string> yaml = cli::cluster_yaml({directory, 1, bed->router_, "sync"});
   if (!yaml) return yaml.status();
   const std::string path = directory + "/cluster.yaml";
-  std::ofstream(path, std::ios::binary) << *yaml;
+  std::ofstream(path, std::ios::binary) << *yaml << storage;
   const Result<ClusterConfig> config = load_cluster_config(path, process_environment());
   if (!config) return config.status();
   bed->cluster_ = std::make_unique<cli::LocalCluster>(

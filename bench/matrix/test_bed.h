@@ -25,10 +25,12 @@ class ScratchDirectory {
 /// goes with them. One thread.
 class TestBed {
  public:
-  /// `binaries`: where segue-router and segue-node are. Returns once both run, not once they are
-  /// ready.
+  /// `binaries`: where segue-router and segue-node are; `storage`: more of that key, in lines
+  /// indented by two. Returns
+  /// once both run, not once they are ready.
   static Result<std::unique_ptr<TestBed>> start(const std::string& directory,
-                                                const std::string& binaries);
+                                                const std::string& binaries,
+                                                const std::string& storage = "");
   ~TestBed();
 
   const std::string& router() const { return router_; }
