@@ -14,6 +14,7 @@
 #include "common/program_error.h"
 #include "common/zmq_socket.h"
 #include "node/data_check_text.h"
+#include "node/exit_codes.h"
 #include "storage/offline_backup.h"
 #include "storage/posix_file_system.h"
 
@@ -22,14 +23,6 @@ namespace segue::node {
 namespace {
 
 using storage::BackupManifest;
-
-// The program's exit codes (docs/operations.md).
-constexpr int kDone = 0;
-constexpr int kDamaged = 1;
-constexpr int kStorage = 71;
-constexpr int kDataDirectory = 73;
-constexpr int kOutput = 74;
-constexpr int kInterrupted = 130;
 
 constexpr std::chrono::milliseconds kProgressEvery{200};
 
@@ -104,16 +97,16 @@ int tell(const Result<BackupManifest>& result, const Watcher& watcher, const cha
   if (!result.is_ok()) {
     if (watcher.stopped()) {
       tell_program_error("segue-node", "interrupted; nothing was left in " + where);
-      return kInterrupted;
+      return kExitInterrupted;
     }
     tell_program_error("segue-node", result.status().message());
-    if (result.status().code() == Code::kCorruption) return kDamaged;
-    return result.status().code() == Code::kInvalidConfig ? kDataDirectory : kStorage;
+    if (result.status().code() == Code::kCorruption) return kExitProblems;
+    return exit_code_of_failure(result.status());
   }
   const std::string text = json ? json_of(*result, where) : text_of(*result, what, where);
   const bool written =
       std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  return written ? kDone : kOutput;
+  return written ? kExitOk : kExitOutput;
 }
 
 }  // namespace

@@ -9,21 +9,14 @@
 #include "common/clock.h"
 #include "common/program_error.h"
 #include "node/data_check_text.h"
-#include "node/missing_notes.h"
-#include "node/shard_commands.h"
+#include "node/exit_codes.h"
+#include "node/log_interpretation.h"
 #include "storage/data_check.h"
 #include "storage/posix_file_system.h"
 
 namespace segue::node {
 
 namespace {
-
-// The program's exit codes (docs/operations.md).
-constexpr int kNoProblems = 0;
-constexpr int kProblems = 1;
-constexpr int kStorage = 71;
-constexpr int kDataDirectory = 73;
-constexpr int kOutput = 74;
 
 /// More are counted only.
 constexpr std::size_t kMostFindings = 1000;
@@ -59,17 +52,11 @@ bool print(std::string_view text) {
          std::fflush(stdout) == 0;
 }
 
-void interpret(const storage::ReplayedRecord& record, storage::MissingMessages& missing) {
-  const auto command = decode_command(record.command, record.bodies);
-  if (command.is_ok()) note_in_log(*command, missing);
-}
-
 }  // namespace
 
-int run_data_check(const std::string& directory, bool json) {
+Result<DataCheckResult> check_directory(storage::FileSystem& files, const std::string& directory) {
   const SystemClock clock;
   const TimePoint begin = clock.now();
-  storage::PosixFileSystem files;
   DataCheckResult result;
   result.directory = directory;
   ProgressLine progress(clock);
@@ -82,17 +69,25 @@ int run_data_check(const std::string& directory, bool json) {
     }
   };
   options.progress = [&](const storage::CheckTotals& totals) { progress.show(totals); };
-  options.interpret = interpret;
+  options.interpret = [](const storage::ReplayedRecord& record, storage::MissingMessages& missing) {
+    interpret(record, missing);
+  };
   const auto totals = storage::check_data(files, directory, options);
-  progress.wipe();
-  if (!totals.is_ok()) {
-    tell_program_error("segue-node", totals.status().message());
-    return totals.status().code() == Code::kInvalidConfig ? kDataDirectory : kStorage;
-  }
+  if (!totals.is_ok()) return totals.status();
   result.totals = *totals;
   result.seconds = std::chrono::duration<double>(clock.now() - begin).count();
-  if (!print(json ? data_check_json(result) : data_check_text(result))) return kOutput;
-  return totals->problems > 0 ? kProblems : kNoProblems;
+  return result;
+}
+
+int run_data_check(const std::string& directory, bool json) {
+  storage::PosixFileSystem files;
+  const auto result = check_directory(files, directory);
+  if (!result.is_ok()) {
+    tell_program_error("segue-node", result.status().message());
+    return exit_code_of_failure(result.status());
+  }
+  if (!print(json ? data_check_json(*result) : data_check_text(*result))) return kExitOutput;
+  return result->totals.problems > 0 ? kExitProblems : kExitOk;
 }
 
 }  // namespace segue::node

@@ -68,22 +68,6 @@ void field(std::string& json, const char* name, std::string_view text) {
   append_json_string(json, text);
 }
 
-void append_json(std::string& json, const CheckFinding& finding) {
-  json +=
-      finding.kind == CheckFinding::Kind::kProblem ? "{\"kind\":\"problem\"" : "{\"kind\":\"note\"";
-  field(json, "file", finding.file);
-  const auto optional = [&](const char* name, const std::optional<std::uint64_t>& number) {
-    if (number) return field(json, name, *number);
-    json += std::string(",\"") + name + "\":null";
-  };
-  optional("offset", finding.offset);
-  field(json, "queue", finding.queue);
-  optional("sequence", finding.sequence);
-  field(json, "messages", finding.messages);
-  field(json, "what", finding.what);
-  json += '}';
-}
-
 }  // namespace
 
 std::string amount_of_bytes(std::uint64_t bytes) {
@@ -134,6 +118,22 @@ std::string data_check_text(const DataCheckResult& result) {
          counted(totals.log_records, "log record") + " in " + seconds.data() + "\n";
 }
 
+std::string data_check_finding_json(const CheckFinding& finding) {
+  std::string json =
+      finding.kind == CheckFinding::Kind::kProblem ? "{\"kind\":\"problem\"" : "{\"kind\":\"note\"";
+  field(json, "file", finding.file);
+  const auto optional = [&](const char* name, const std::optional<std::uint64_t>& number) {
+    if (number) return field(json, name, *number);
+    json += std::string(",\"") + name + "\":null";
+  };
+  optional("offset", finding.offset);
+  field(json, "queue", finding.queue);
+  optional("sequence", finding.sequence);
+  field(json, "messages", finding.messages);
+  field(json, "what", finding.what);
+  return json + '}';
+}
+
 std::string data_check_json(const DataCheckResult& result) {
   const storage::CheckTotals& totals = result.totals;
   std::string json = "{\"directory\":";
@@ -149,7 +149,7 @@ std::string data_check_json(const DataCheckResult& result) {
   json += ",\"findings\":[";
   for (std::size_t i = 0; i < result.findings.size(); ++i) {
     if (i > 0) json += ',';
-    append_json(json, result.findings[i]);
+    json += data_check_finding_json(result.findings[i]);
   }
   return json + "]}\n";
 }

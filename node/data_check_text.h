@@ -22,6 +22,7 @@ struct DataCheckResult {
 std::string data_check_text(const DataCheckResult& result);
 /// One JSON object.
 std::string data_check_json(const DataCheckResult& result);
+std::string data_check_finding_json(const storage::CheckFinding& finding);
 /// "1.5 MiB".
 std::string amount_of_bytes(std::uint64_t bytes);
 /// "12 files, 3,000 messages, 1.5 MiB".

@@ -14,6 +14,7 @@
 #include "node/backup_run.h"
 #include "node/data_check_run.h"
 #include "node/data_repair_run.h"
+#include "node/exit_codes.h"
 #include "node/memory_trim.h"
 #include "node/node.h"
 #include "storage/posix_file_system.h"
@@ -25,13 +26,12 @@ using segue::Logger;
 using segue::Status;
 using segue::node::StartFailure;
 
-// The program's exit codes (docs/operations.md); the numbers are those of sysexits.h.
-constexpr int kOk = 0;
-constexpr int kUsage = 64;
-constexpr int kUnavailable = 69;
-constexpr int kStorage = 71;
-constexpr int kDataDirectory = 73;
-constexpr int kConfig = 78;
+using segue::node::kExitConfig;
+using segue::node::kExitDataDirectory;
+using segue::node::kExitOk;
+using segue::node::kExitStorage;
+using segue::node::kExitUnavailable;
+using segue::node::kExitUsage;
 
 constexpr const char* kFooter =
     "The configuration describes the whole cluster; the node finds itself in it by its id and "
@@ -44,8 +44,11 @@ constexpr const char* kFooter =
     "      whole (--check-data)\n"
     "   1  --check-data has found problems, --repair could not repair all, or the backup is\n"
     "      damaged (--restore)\n"
+    "   2  --repair has repaired something, and no message is lost\n"
+    "   4  --repair: the node starts, but messages are lost, or may be, or are damaged\n"
     "  64  wrong arguments\n"
     "  69  cannot listen on its endpoint\n"
+    "  66  --check-data, --back-up, --restore: what is to be read is not there\n"
     "  71  the disk fails, is full, or what is on it is damaged\n"
     "  73  the data directory is in use, or another node's or cluster's\n"
     "  78  the configuration is wrong, or names a data directory that cannot be made\n"
@@ -78,34 +81,34 @@ void complain(const std::string& text) {
 std::optional<int> check(const Arguments& arguments) {
   if (arguments.dry_run && !arguments.repair) {
     complain("--dry-run goes with --repair only");
-    return kUsage;
+    return kExitUsage;
   }
   if (!arguments.back_up.empty() || !arguments.restore.empty()) {
     if (!arguments.to.empty()) return std::nullopt;
     complain("--back-up and --restore need --to: the directory to write to");
-    return kUsage;
+    return kExitUsage;
   }
   if (!arguments.check_data.empty()) return std::nullopt;
   if (arguments.repair) {
     complain("--repair goes with --check-data only");
-    return kUsage;
+    return kExitUsage;
   }
   if (arguments.config.empty()) {
     complain("--config is required; --help tells more");
-    return kUsage;
+    return kExitUsage;
   }
   if (arguments.json) {
     complain("--json goes with --check-data, --back-up and --restore only");
-    return kUsage;
+    return kExitUsage;
   }
   if (arguments.id.empty() && !arguments.check) {
     complain("--id is required: which of the configuration's nodes is this?");
-    return kUsage;
+    return kExitUsage;
   }
   if (!arguments.log_level.empty() && !segue::log_level_from_name(arguments.log_level)) {
     complain("--log-level is '" + arguments.log_level +
              "'; it must be trace, debug, info, warn, error or off");
-    return kUsage;
+    return kExitUsage;
   }
   return std::nullopt;
 }
@@ -149,7 +152,7 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     complain(std::string(error.what()) + "; --help tells more");
-    return kUsage;
+    return kExitUsage;
   }
   return check(arguments);
 }
@@ -192,16 +195,16 @@ int refuse(const Status& reason, StartFailure failure, const std::string& data_d
   }
   if (unmade) log.error("what_to_do", {{"node", id}, {"advice", kUnmadeAdvice}});
   log.flush();
-  if (unmade) return kConfig;
+  if (unmade) return kExitConfig;
   switch (failure) {
     case StartFailure::kDataDirectory:
-      return kDataDirectory;
+      return kExitDataDirectory;
     case StartFailure::kStorage:
-      return kStorage;
+      return kExitStorage;
     case StartFailure::kListen:
-      return kUnavailable;
+      return kExitUnavailable;
   }
-  return kStorage;
+  return kExitStorage;
 }
 
 int run(const ClusterConfig& config, const Arguments& arguments) {
@@ -228,7 +231,7 @@ int run(const ClusterConfig& config, const Arguments& arguments) {
   node.run();
   log.info("node_stopped", {{"node", arguments.id}});
   log.flush();
-  return kOk;
+  return kExitOk;
 }
 
 }  // namespace
@@ -250,10 +253,10 @@ int main(int argc, char** argv) {
     return segue::node::run_restore(arguments.restore, arguments.to, arguments.json);
   }
   const std::optional<ClusterConfig> config = load(arguments);
-  if (!config.has_value()) return kConfig;
+  if (!config.has_value()) return kExitConfig;
   if (arguments.check) {
     std::printf("%s is valid: %s\n", arguments.config.c_str(), config->summary().c_str());
-    return kOk;
+    return kExitOk;
   }
   return run(*config, arguments);
 }

@@ -27,6 +27,11 @@ bool CatalogQueues::is_durable(QueueId queue) const {
   return found != queues_.end() && found->second.durable;
 }
 
+std::string CatalogQueues::name_of(QueueId queue) const {
+  const auto found = queues_.find(queue.value);
+  return found == queues_.end() ? std::string() : found->second.name;
+}
+
 std::vector<std::string> CatalogQueues::durable_of(ShardId shard) const {
   std::vector<std::string> names;
   for (const auto& [id, queue] : queues_) {

@@ -20,6 +20,10 @@ class CatalogQueues {
   bool is_gone(QueueId queue) const;
   /// The queue is there, and durable.
   bool is_durable(QueueId queue) const;
+  /// The highest that was ever given.
+  QueueId last_id() const { return QueueId{last_id_}; }
+  /// Empty if it does not know the queue.
+  std::string name_of(QueueId queue) const;
   /// Names of the durable queues of a shard.
   std::vector<std::string> durable_of(ShardId shard) const;
 
@@ -29,7 +33,7 @@ class CatalogQueues {
     ShardId shard;
     bool durable = false;
   };
-  std::uint64_t last_id_ = 0;  // that was ever given
+  std::uint64_t last_id_ = 0;
   std::map<std::uint64_t, Queue> queues_;
 };
 

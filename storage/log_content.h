@@ -16,16 +16,21 @@ class LogContent {
     RangeSet enqueued;  // sequences
     RangeSet settled;
     bool deleted = false;
+    ShardId shard;
   };
 
+  /// Of which shard the next are told.
+  void set_shard(ShardId shard) { shard_ = shard; }
+
   void enqueued(QueueId queue, Sequence first, Sequence last) {
-    if (makes_sense(first, last)) queues_[queue].enqueued.add({first.value, last.value});
+    if (makes_sense(first, last)) of(queue).enqueued.add({first.value, last.value});
   }
   void settled(QueueId queue, Sequence first, Sequence last) {
-    if (makes_sense(first, last)) queues_[queue].settled.add({first.value, last.value});
+    if (makes_sense(first, last)) of(queue).settled.add({first.value, last.value});
   }
-  void deleted(QueueId queue) { queues_[queue].deleted = true; }
+  void deleted(QueueId queue) { of(queue).deleted = true; }
 
+  const std::map<QueueId, Queue>& queues() const { return queues_; }
   /// Null if the log does not name the queue.
   const Queue* find(QueueId queue) const {
     const auto found = queues_.find(queue);
@@ -38,7 +43,14 @@ class LogContent {
     return first <= last && last.value < std::numeric_limits<std::uint64_t>::max();
   }
 
+  Queue& of(QueueId queue) {
+    Queue& named = queues_[queue];
+    named.shard = shard_;
+    return named;
+  }
+
   std::map<QueueId, Queue> queues_;
+  ShardId shard_;
 };
 
 }  // namespace segue::storage

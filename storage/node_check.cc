@@ -273,11 +273,25 @@ void NodeCheck::report_losses() {
 
 // ---- the catalog
 
+/// Only the leader logs the catalog's changes.
+bool NodeCheck::leads_catalog() const {
+  const auto noted = log_ends_.noted().ends.find(kCatalogShard);
+  if (noted != log_ends_.noted().ends.end() && noted->second > LogIndex{0}) return true;
+  return log_ && std::any_of(log_->ends.begin(), log_->ends.end(),
+                             [](const Committed& end) { return end.shard == kCatalogShard; });
+}
+
 void NodeCheck::check_catalog() {
   const std::string path = path_of("catalog.db");
   if (!files_.exists(path)) {
     const bool used = !shards_.empty() || (log_ && log_->records > 0);
-    if (used) report_.problem(path, "is missing: the node does not know its queues");
+    if (used && leads_catalog()) {
+      report_.problem(path,
+                      "is missing, and this node leads the catalog: the node does not know its "
+                      "queues. Copy the catalog.db of another node");
+    } else if (used) {
+      report_.note(path, "is missing: the node that leads the catalog gives it to this one again");
+    }
     return;
   }
   report_.file();

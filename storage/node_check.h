@@ -38,6 +38,7 @@ class NodeCheck {
   void check_shard(ShardId shard, const std::string& directory);
   void check_queue_names(const std::string& queues, const Checkpoint& checkpoint);
   void check_log();
+  bool leads_catalog() const;
   void check_catalog();
   void check_catalog_content(const v1::CatalogEntry& catalog);
   /// Whether log, checkpoints and catalog reach as far as they are known to have been durable.

@@ -7,6 +7,7 @@
 #include "storage/catalog_db.h"
 #include "storage/catalog_image.h"
 #include "storage/repair_text.h"
+#include "storage/segment_format.h"
 #include "storage/wal_format.h"
 
 namespace segue::storage {
@@ -16,6 +17,10 @@ namespace {
 constexpr std::uint64_t kSmallestLogFile = 64u << 10;
 constexpr std::uint64_t kLargestLogFile = 64u << 20;
 constexpr std::size_t kHolesTold = 5;
+constexpr const char* kCopyCatalog =
+    "Copy the catalog.db of another node, the one that names the highest index "
+    "(docs/operations.md, "
+    "'When the leader's disk is lost')";
 // A log being made; in it, once it is whole, and once the old log is away.
 constexpr const char* kMadeLog = "wal.repaired";
 constexpr const char* kWholeMark = "/whole";
@@ -23,6 +28,12 @@ constexpr const char* kBegunMark = "/in-place";
 
 std::string shard_text(ShardId shard) {
   return shard == kCatalogShard ? "the catalog" : "shard " + std::to_string(shard.value);
+}
+
+/// What a start tells besides is not what a repair is asked for.
+std::string without_advice(const Status& status) {
+  const std::string& text = status.message();
+  return text.substr(0, text.find(". Files were removed"));
 }
 
 std::string holes_text(const std::vector<WalHole>& holes) {
@@ -148,9 +159,7 @@ Status NodeRepair::repair_catalog() {
   if (!work_.files().exists(path)) {
     if (leads_catalog()) {
       work_.cannot(path,
-                   "is missing, and this node leads the catalog: copy the catalog.db of "
-                   "another node, the one that names the highest index (docs/operations.md, "
-                   "'When the leader's disk is lost')");
+                   "is missing, and this node leads the catalog. " + std::string(kCopyCatalog));
     }
     return {};
   }
@@ -171,10 +180,7 @@ Status NodeRepair::repair_catalog() {
   if (damage.is_ok()) return {};
   if (damage.code() != Code::kCorruption) return damage;
   if (leads_catalog()) {
-    work_.cannot(path, damage.message() +
-                           ". This node leads the catalog: copy the catalog.db of another node, "
-                           "the one that names the highest index (docs/operations.md, 'When the "
-                           "leader's disk is lost')");
+    work_.cannot(path, damage.message() + ". This node leads the catalog. " + kCopyCatalog);
     return {};
   }
   work_.done(path, damage.message() + ". It is moved to " + work_.folder() +
@@ -378,12 +384,35 @@ Status NodeRepair::repair_log_ends() {
   RepairLoss loss;
   loss.more = true;
   work_.done(work_.path_of("log_ends"),
-             reached.message() +
+             without_advice(reached) +
                  ". The node goes on without them, and what they had is lost, but for what the "
                  "queues' files have of it: log_ends, which tells of them, is moved to " +
                  work_.folder() + ", and the next start makes it anew",
              {}, loss);
+  tell_of_unknown_queues();
   return work_.move_aside(work_.path_of("log_ends"));
+}
+
+/// The leader of a catalog does not start with queues that it cannot know yet.
+void NodeRepair::tell_of_unknown_queues() {
+  if (!leads_catalog() || !queues_) return;
+  QueueId highest{0};
+  for (const auto& [id, queue] : survey_.content.queues()) highest = std::max(highest, id);
+  for (std::uint32_t shard = 0; shard < identity_.shard_count; ++shard) {
+    const auto names =
+        work_.files().list(work_.path_of("shards/" + std::to_string(shard) + "/queues"));
+    if (!names.is_ok()) continue;
+    for (const std::string& name : *names) {
+      highest = std::max(highest, queue_of_directory_name(name).value_or(QueueId{0}));
+    }
+  }
+  if (highest <= queues_->last_id()) return;
+  work_.cannot(work_.path_of("catalog.db"),
+               "knows queues up to number " + std::to_string(queues_->last_id().value) +
+                   ", but there are messages of queue number " + std::to_string(highest.value) +
+                   ": the log that had the catalog's last changes is lost, and this node leads the "
+                   "catalog. " +
+                   std::string(kCopyCatalog));
 }
 
 }  // namespace segue::storage

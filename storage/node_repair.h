@@ -51,6 +51,7 @@ class NodeRepair {
   Status install_log();
   Status remove_made_log();
   Status repair_log_ends();
+  void tell_of_unknown_queues();
   bool leads_catalog() const;
   WalRecoveryOptions log_options() const;
 

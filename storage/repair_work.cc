@@ -21,6 +21,7 @@ std::string parent_of(const std::string& path) {
 RepairLoss& RepairLoss::operator+=(const RepairLoss& other) {
   log_records += other.log_records;
   messages += other.messages;
+  untraced += other.untraced;
   returned += other.returned;
   more = more || other.more;
   return *this;

@@ -16,10 +16,11 @@ namespace segue::storage {
 struct RepairLoss {
   std::uint64_t log_records = 0;  // that are missing
   std::uint64_t messages = 0;     // that are lost
+  std::uint64_t untraced = 0;     // at most so many messages are lost with the records
   std::uint64_t returned = 0;     // that had been settled, and come back
   bool more = false;  // messages may be lost, or come back, that these numbers do not count
 
-  bool any() const { return more || log_records + messages + returned > 0; }
+  bool any() const { return more || log_records + messages + untraced + returned > 0; }
   RepairLoss& operator+=(const RepairLoss& other);
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <tuple>
 #include <utility>
 
 #include "storage/recovery_copies.h"
@@ -91,13 +92,15 @@ Status ShardRepair::make_checkpoint(LogIndex applied, const Reason& reason,
     checkpoint.queues.push_back({id, name, std::move(queue->segments)});
   }
   loss += losses_of(reason, checkpoint.queues);
+  std::string untraced;
+  if (!reason.missing.empty()) std::tie(loss.untraced, untraced) = find_untraced(queues);
   checkpoint.state =
       state ? state(reason.before == nullptr ? nullptr : &reason.before->state, queues) : "";
   work_.done(path,
              reason.what + ". It is made anew of what the queues' files hold: " +
                  counted(checkpoint.queues.size(), "queue") + ", " + counted(messages, "message") +
                  "; the log behind record " + std::to_string(applied.value) +
-                 " is replayed over that. " + loss_text(reason, loss),
+                 " is replayed over that. " + untraced + loss_text(reason, loss),
              {}, loss);
   SEGUE_RETURN_IF_ERROR(move_odd_names_aside());
   SEGUE_RETURN_IF_ERROR(work_.move_aside(path));
@@ -130,6 +133,35 @@ RepairLoss ShardRepair::losses_of(const Reason& reason,
     }
   }
   return loss;
+}
+
+std::pair<std::uint64_t, std::string> ShardRepair::find_untraced(
+    const std::vector<RepairedQueue>& found) const {
+  std::uint64_t count = 0;
+  std::string text;
+  std::size_t told = 0;
+  for (const auto& [id, in_log] : log_.queues()) {
+    if (in_log.shard != shard_ || in_log.deleted || in_log.enqueued.empty()) continue;
+    if (catalog_ != nullptr && catalog_->is_gone(id)) continue;
+    const auto queue = std::find_if(found.begin(), found.end(),
+                                    [&](const RepairedQueue& one) { return one.id == id; });
+    const std::uint64_t last = queue == found.end() ? 0 : queue->last.value;
+    if (in_log.enqueued.highest() <= last) continue;
+    RangeSet untraced;
+    untraced.add({last + 1, in_log.enqueued.highest()});
+    for (const auto& [first, end] : in_log.enqueued.ranges()) untraced.remove({first, end});
+    for (const auto& [first, end] : in_log.settled.ranges()) untraced.remove({first, end});
+    if (untraced.empty()) continue;
+    count += untraced.count();
+    if (told++ >= kQueuesTold) continue;
+    const std::string name = catalog_ == nullptr ? "" : catalog_->name_of(id);
+    text += (text.empty() ? "" : "; ") + counted(untraced.count(), "message") + " of queue " +
+            (name.empty() ? "number " + std::to_string(id.value) : name) + " (" +
+            ranges_text(untraced) + ")";
+  }
+  if (count == 0) return {};
+  if (told > kQueuesTold) text += "; and of " + counted(told - kQueuesTold, "more queue");
+  return {count, "Without a trace, so lost unless they were settled before: " + text + ". "};
 }
 
 std::string ShardRepair::loss_text(const Reason& reason, const RepairLoss& loss) const {

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/ids.h"
@@ -64,6 +65,10 @@ class ShardRepair {
   Status move_odd_names_aside();
   RepairLoss losses_of(const Reason& reason, const std::vector<CheckpointQueue>& found) const;
   std::string loss_text(const Reason& reason, const RepairLoss& loss) const;
+  /// Messages between a queue's segments and what the log has of it, and in the log's holes: their
+  /// number, and their sequences in words.
+  std::pair<std::uint64_t, std::string> find_untraced(
+      const std::vector<RepairedQueue>& found) const;
 
   Status repair_queue(CheckpointQueue& queue, bool& changed);
   Status repair_copies(CheckpointQueue& queue, const std::string& directory, bool& changed);

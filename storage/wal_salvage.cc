@@ -179,7 +179,10 @@ Result<WalSurvey> WalSalvage::survey(const std::map<ShardId, LogIndex>& applied,
     survey.records[record.shard].add({record.index.value, record.index.value});
     const auto covered = applied.find(record.shard);
     const bool needed = covered == applied.end() || record.index > covered->second;
-    if (needed && interpret && record.shard != kCatalogShard) interpret(record, survey.content);
+    if (needed && interpret && record.shard != kCatalogShard) {
+      survey.content.set_shard(record.shard);
+      interpret(record, survey.content);
+    }
     return Status();
   };
   // Wherever the checkpoints end, so that it is the log alone that is judged here.

@@ -96,7 +96,7 @@ TEST(Check, TellsWholeDirectoriesFromDamagedOnesAndChangesNothing) {
   EXPECT_NE(found.out.find(fs::relative(damaged, data).string()), std::string::npos) << found.out;
   EXPECT_NE(found.out.find("\"queue\":\"q"), std::string::npos) << found.out;
 
-  EXPECT_EQ(check(cluster.directory() + "/nowhere").code, 71);
+  EXPECT_EQ(check(cluster.directory() + "/nowhere").code, 66);
 }
 
 }  // namespace
