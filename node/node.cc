@@ -124,37 +124,58 @@ Status Node::open_disk() {
   };
   options.wakeup = [this] { wakeup_.signal(); };
   options.logger = &environment_.log;
+  options.log_verified = [this](const storage::VerifiedLog& log) { return check_catalog(log); };
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
-  TimePoint began = environment_.clock.now();
+  const TimePoint opened_at = environment_.clock.now();
+  TimePoint began = opened_at;
   Result<storage::OpenedDisk> opened = storage::open_disk_data_center(
       environment_.files, std::move(options),
       [&](storage::DiskDataCenter& disk, const std::vector<storage::RecoveredShard>& shards) {
-        const Status restored = queues_.restore(disk, shards);
         began = environment_.clock.now();
-        return restored;
+        return queues_.restore(disk, shards);
       },
       [&](const storage::ReplayedRecord& record) -> Status {
         ++records;
         bytes += record.command.size() + record.bodies.size();
-        if (record.shard != kCatalogShard) return queues_.replay(record);
-        v1::CatalogEntry& entry = replayed_.emplace_back();
-        if (entry.ParseFromArray(record.command.data(), static_cast<int>(record.command.size()))) {
-          return {};
-        }
-        return Status(Code::kCorruption, "entry " + std::to_string(record.index.value) +
-                                             " of the catalog's log cannot be read");
+        return queues_.replay(record);
       });
   if (!opened.is_ok()) return opened.status();
-  const auto took =
-      std::chrono::duration_cast<std::chrono::milliseconds>(environment_.clock.now() - began);
+  const auto milliseconds = [](Duration duration) {
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(duration).count());
+  };
   environment_.log.info("log_replayed",
                         {{"records", records},
                          {"bytes", bytes},
-                         {"milliseconds", static_cast<std::uint64_t>(took.count())}});
+                         {"verify_milliseconds", milliseconds(began - opened_at)},
+                         {"milliseconds", milliseconds(environment_.clock.now() - began)}});
   opened_ = std::move(opened).value();
   queues_.start(opened_.log_ends, environment_.clock.now(), environment_.clock.wall_ms());
   return {};
+}
+
+Status Node::check_catalog(const storage::VerifiedLog& log) {
+  for (const storage::ReplayedRecord& record : log.elsewhere) {
+    v1::CatalogEntry& entry = catalog_start_.logged.emplace_back();
+    if (record.shard != kCatalogShard ||
+        !entry.ParseFromArray(record.command.data(), static_cast<int>(record.command.size()))) {
+      return Status(Code::kCorruption, "entry " + std::to_string(record.index.value) +
+                                           " of the catalog's log (shard " +
+                                           std::to_string(record.shard.value) + ") cannot be read");
+    }
+  }
+  for (const storage::Committed& end : log.durable_elsewhere) {
+    if (end.shard == kCatalogShard) catalog_start_.durable_end = end.up_to;
+  }
+  const ClusterConfig& config = environment_.config;
+  catalog_start_.leads = leader_of(config).id == self_.id;
+  catalog_start_.cluster = config.cluster;
+  catalog_start_.shard_count = config.shards;
+  catalog_start_.highest_queue = queues_.highest_queue();
+  const auto stored = storage::CatalogDb::peek(environment_.files, self_.data_dir + "/catalog.db");
+  if (!stored.is_ok()) return stored.status();
+  return check_catalog_start(*stored, catalog_start_);
 }
 
 Status Node::load_catalog() {
@@ -169,8 +190,8 @@ Status Node::load_catalog() {
       catalog_options(),
       NodeCatalog::Parts{*opened_.disk, queues_, links_, leader_transport_, environment_.clock,
                          environment_.random, environment_.log});
-  SEGUE_RETURN_IF_ERROR(catalog_->load(std::move(db).value(), replayed_, log_end));
-  replayed_ = {};
+  SEGUE_RETURN_IF_ERROR(catalog_->load(std::move(db).value(), catalog_start_.logged, log_end));
+  catalog_start_.logged = {};
   dispatch_ = std::make_unique<PeerDispatch>(
       PeerDispatch::Parts{queues_, catalog_->feed(), catalog_->leader(), links_, environment_.clock,
                           environment_.config.catalog_leader});
@@ -214,9 +235,7 @@ NodeCatalog::Options Node::catalog_options() const {
   const ClusterConfig& config = environment_.config;
   NodeCatalog::Options options;
   options.node_id = self_.id;
-  for (const storage::Committed& end : opened_.durable_elsewhere) {
-    if (end.shard == kCatalogShard) options.durable_end = end.up_to;
-  }
+  options.durable_end = catalog_start_.durable_end;
   options.leader.cluster = config.cluster;
   options.leader.shard_count = config.shards;
   for (const NodeConfig& node : config.nodes) options.leader.node_ids.push_back(node.id);

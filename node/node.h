@@ -9,6 +9,7 @@
 #include "common/logging.h"
 #include "common/random.h"
 #include "common/zmq_socket.h"
+#include "node/catalog_start.h"
 #include "node/link_server.h"
 #include "node/node_catalog.h"
 #include "node/peer_dispatch.h"
@@ -49,6 +50,8 @@ class Node {
 
  private:
   Status open_disk();
+  /// Before anything is changed.
+  Status check_catalog(const storage::VerifiedLog& log);
   Status load_catalog();
   Status listen();
   NodeCatalog::Options catalog_options() const;
@@ -66,7 +69,7 @@ class Node {
   LinkServer links_;
   QueueHost queues_;
   storage::OpenedDisk opened_;
-  std::vector<v1::CatalogEntry> replayed_;
+  CatalogStart catalog_start_;
   std::unique_ptr<NodeCatalog> catalog_;
   std::unique_ptr<PeerDispatch> dispatch_;
 };

@@ -21,7 +21,8 @@ Status NodeCatalog::load(std::unique_ptr<storage::CatalogDb> db,
   feed_options.leads = leads();
   feed_.emplace(feed_options, state_, parts_.output);
   replica_.emplace(state_, *file_, *feed_);
-  SEGUE_RETURN_IF_ERROR(replay(replayed));
+  SEGUE_RETURN_IF_ERROR(replay_catalog(
+      state_, replayed, [this](const v1::CatalogEntry& entry) { return replica_->apply(entry); }));
   SEGUE_RETURN_IF_ERROR(
       check_catalog_fits(state_, options_.leader.cluster, options_.leader.shard_count));
 
@@ -41,21 +42,8 @@ Status NodeCatalog::load(std::unique_ptr<storage::CatalogDb> db,
   return {};
 }
 
-Status NodeCatalog::replay(const std::vector<v1::CatalogEntry>& entries) {
-  for (const v1::CatalogEntry& entry : entries) {
-    if (entry.index() <= state_.index().value) continue;
-    if (replica_->apply(entry)) continue;
-    return Status(Code::kCorruption,
-                  "catalog.db ends at " + std::to_string(state_.index().value) +
-                      ", but the log goes on with " + std::to_string(entry.index()) +
-                      "; what is between is lost. Restore catalog.db, or remove it together with "
-                      "the data of this node");
-  }
-  return {};
-}
-
 Status NodeCatalog::start_leader(LogIndex log_end) {
-  SEGUE_RETURN_IF_ERROR(check_reaches_durable_end());
+  SEGUE_RETURN_IF_ERROR(check_reaches_durable_end(state_, options_.durable_end));
   // The log may have been released as a whole: the file then knows better where it ends.
   const LogIndex end(std::max(log_end.value, state_.index().value));
   log_.emplace(parts_.disk, kCatalogShard, end);
@@ -68,28 +56,8 @@ Status NodeCatalog::start_leader(LogIndex log_end) {
   return {};
 }
 
-Status NodeCatalog::check_reaches_durable_end() const {
-  if (state_.index().value >= options_.durable_end.value) return {};
-  return Status(Code::kCorruption,
-                "catalog.db and the log in wal/ end at change " +
-                    std::to_string(state_.index().value) + " of the catalog, but change " +
-                    std::to_string(options_.durable_end.value) +
-                    " was durable: catalog.db or files of the log were removed, cut short or "
-                    "replaced by older copies. Nothing was removed now: restore them, or copy "
-                    "catalog.db from the node that names the highest index. To go on without what "
-                    "is lost, copy the directory, then remove log_ends in it");
-}
-
-// Queues that the catalog does not name any more were deleted. Those that it cannot know yet were
-// not: the catalog was lost, or is from an older copy.
 Status NodeCatalog::check_knows_queues() const {
-  const QueueId highest = parts_.queues.highest_queue();
-  if (highest.value < state_.next_queue_id()) return {};
-  return Status(
-      Code::kCorruption,
-      "catalog.db has given numbers to queues up to " + std::to_string(state_.next_queue_id() - 1) +
-          ", but this node has messages of queue number " + std::to_string(highest.value) +
-          ": catalog.db is missing, empty or from an older copy. Restore it");
+  return node::check_knows_queues(state_, parts_.queues.highest_queue());
 }
 
 void NodeCatalog::start_follower() {

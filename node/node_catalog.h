@@ -11,6 +11,7 @@
 #include "node/catalog_follower.h"
 #include "node/catalog_leader.h"
 #include "node/catalog_replica.h"
+#include "node/catalog_start.h"
 #include "node/local_log.h"
 #include "node/local_queues.h"
 #include "node/queue_host.h"
@@ -75,10 +76,8 @@ class NodeCatalog {
   bool is_written() const { return !file_->behind(); }
 
  private:
-  Status replay(const std::vector<v1::CatalogEntry>& entries);
   Status start_leader(LogIndex log_end);
   Status check_knows_queues() const;
-  Status check_reaches_durable_end() const;
   void start_follower();
 
   Options options_;

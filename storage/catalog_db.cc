@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "storage/catalog_image.h"
 #include "storage/catalog_schema.h"
 #include "storage/catalog_sqlite.h"
 #include "storage/posix_file_system.h"
@@ -377,6 +378,21 @@ Result<std::unique_ptr<CatalogDb>> CatalogDb::open_image(const std::string& path
   auto catalog = std::make_unique<SqliteCatalogDb>(std::move(*database));
   SEGUE_RETURN_IF_ERROR(catalog->verify());
   return std::unique_ptr<CatalogDb>(std::move(catalog));
+}
+
+Result<v1::CatalogEntry> CatalogDb::peek(FileSystem& files, const std::string& path) {
+  if (!files.exists(path)) return v1::CatalogEntry();
+  auto image = read_catalog_image(files, path, DamagedCatalogLog::kTakeForEnd);
+  if (!image.is_ok()) return image.status();
+  if (image->bytes.empty()) return v1::CatalogEntry();
+  auto database = CatalogSqlite::open_image(path, image->bytes);
+  if (!database.is_ok()) return database.status();
+  auto objects = (*database)->number("SELECT count(*) FROM sqlite_schema");
+  if (!objects.is_ok()) return objects.status();
+  if (*objects == 0) return v1::CatalogEntry();
+  SqliteCatalogDb catalog(std::move(*database));
+  SEGUE_RETURN_IF_ERROR(catalog.prepare());
+  return catalog.load();
 }
 
 Status copy_catalog(const std::string& from, const std::string& to) {

@@ -10,6 +10,7 @@
 #include "common/status.h"
 #include "segue/v1/catalog.pb.h"
 #include "storage/failed_sync.h"
+#include "storage/file_system.h"
 
 namespace segue::storage {
 
@@ -31,6 +32,9 @@ class CatalogDb {
   /// CORRUPTION also when there is no table in it.
   static Result<std::unique_ptr<CatalogDb>> open_image(const std::string& path,
                                                        std::string_view bytes);
+  /// What open() and load() would give: an entry of index 0, without changes, if the file is
+  /// missing or was only begun. The files are left as they are.
+  static Result<v1::CatalogEntry> peek(FileSystem& files, const std::string& path);
   virtual ~CatalogDb() = default;
 
   /// Everything, as one entry of changes that make the catalog out of nothing (cluster, shards,

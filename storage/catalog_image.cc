@@ -140,7 +140,8 @@ class LogReader {
 
 }  // namespace
 
-Result<CatalogImage> read_catalog_image(FileSystem& files, const std::string& path) {
+Result<CatalogImage> read_catalog_image(FileSystem& files, const std::string& path,
+                                        DamagedCatalogLog damaged) {
   auto bytes = read_whole(files, path);
   if (!bytes.is_ok()) return bytes.status();
   CatalogImage image{std::move(*bytes), 0, {}};
@@ -150,7 +151,10 @@ Result<CatalogImage> read_catalog_image(FileSystem& files, const std::string& pa
     auto log = read_whole(files, log_path);
     if (!log.is_ok()) return log.status();
     image.bytes_read += log->size();
-    SEGUE_RETURN_IF_ERROR(LogReader(log_path, std::move(*log), image).apply());
+    const Status applied = LogReader(log_path, std::move(*log), image).apply();
+    const bool ends_there =
+        damaged == DamagedCatalogLog::kTakeForEnd && applied.code() == Code::kCorruption;
+    if (!applied && !ends_there) return applied;
   }
   if (image.bytes.size() >= kFileHeader) {
     for (const std::size_t at : {kWriteVersionAt, kReadVersionAt}) {

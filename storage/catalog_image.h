@@ -18,8 +18,13 @@ struct CatalogImage {
   std::optional<std::uint64_t> torn_at;
 };
 
+/// What to make of a transaction in the log that is damaged, though it was synced.
+enum class DamagedCatalogLog { kRefuse, kTakeForEnd };
+
 /// Reads `path` and `path`-wal. CORRUPTION names file and offset when a transaction in the log is
-/// damaged that was synced; IO_ERROR. Memory: the file.
-Result<CatalogImage> read_catalog_image(FileSystem& files, const std::string& path);
+/// damaged that was synced, unless that is to be taken for the log's end, as SQLite does; IO_ERROR.
+/// Memory: the file.
+Result<CatalogImage> read_catalog_image(FileSystem& files, const std::string& path,
+                                        DamagedCatalogLog damaged = DamagedCatalogLog::kRefuse);
 
 }  // namespace segue::storage

@@ -191,6 +191,15 @@ class DiskDataCenter {
   virtual void stop() = 0;
 };
 
+/// What the log was found to have when all of it had been verified.
+struct VerifiedLog {
+  /// Records of shards from `shard_count` on, whose state is elsewhere (the catalog's), in order.
+  std::vector<ReplayedRecord> elsewhere;
+  /// Up to where such logs were durable before this start, at least: with that state they must
+  /// reach it, or something was lost.
+  std::vector<Committed> durable_elsewhere;
+};
+
 /// Where and how a node keeps its data.
 struct DiskOptions {
   std::string directory;
@@ -208,6 +217,10 @@ struct DiskOptions {
   /// The shards' states tell what is settled: a message that comes back because an index is damaged
   /// does no harm, and such damage does not keep the directory from being opened.
   bool settles_in_state = false;
+  /// Called once the log is verified, behind `shards_ready`: what else can keep the node from
+  /// starting is to be looked at here, since nothing was changed so far. A failure refuses the
+  /// start.
+  std::function<Status(const VerifiedLog&)> log_verified;
   /// A queue's name, for the name of its directory that people read; asked on the reactor's thread
   /// when a queue's first message is stored. Left out: the id alone names the directory.
   std::function<std::string(QueueId)> queue_name;
@@ -231,15 +244,15 @@ struct OpenedDisk {
   std::vector<RecoveredShard> shards;
   /// The highest index of each shard's log, its checkpoint included.
   std::vector<Committed> log_ends;
-  /// Up to where logs whose state is elsewhere (the catalog's) were durable before this start, at
-  /// least: with that state they must reach it, or something was lost.
-  std::vector<Committed> durable_elsewhere;
 };
 
-/// Locks the directory (made if missing), checks its identity, recovers. `replay` is called for
-/// every record above its shard's checkpoint, in log order, after `shards_ready` was called with
-/// the checkpoints. Errors: INVALID_CONFIG (another node's directory, another cluster's, a changed
-/// shard count, in use by another process), CORRUPTION (with file and offset), IO_ERROR.
+/// Locks the directory (made if missing), checks its identity, recovers. Checkpoints, indexes and
+/// the whole log are verified before anything is changed: a start that is refused leaves every file
+/// as it was (but `node.lock`, and what a new directory needs). Then `shards_ready` is called with
+/// the checkpoints; it starts nothing on the disk yet. Then `replay`, for every record above its
+/// shard's checkpoint, in log order, but for those that log_verified() was given. Errors:
+/// INVALID_CONFIG (another node's directory, another cluster's, a changed shard count, in use by
+/// another process), CORRUPTION (with file and offset), IO_ERROR.
 Result<OpenedDisk> open_disk_data_center(
     FileSystem& files, DiskOptions options,
     const std::function<Status(DiskDataCenter&, const std::vector<RecoveredShard>&)>& shards_ready,

@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "storage/failed_sync.h"
-#include "storage/recovery_segments.h"
-#include "storage/wal_recovery.h"
 
 namespace segue::storage {
 
@@ -69,101 +67,7 @@ FileDiskDataCenter::~FileDiskDataCenter() {
   executor_->abandon();
 }
 
-Result<OpenedDisk> FileDiskDataCenter::recover(std::unique_ptr<FileDiskDataCenter> self,
-                                               const ShardsReady& shards_ready,
-                                               const Replay& replay) {
-  // Before the background thread's first answer the disk must not look full.
-  const auto free = files_.free_bytes(directory_->path());
-  if (free.is_ok()) free_bytes_ = *free;
-  // What a backup left that the process did not survive.
-  SEGUE_RETURN_IF_ERROR(remove_tree(files_, directory_->path_of(kBackupLinksName)));
-  SEGUE_RETURN_IF_ERROR(load_log_ends());
-  SEGUE_RETURN_IF_ERROR(segments_.worker().quarantine.load());
-  SegmentRecovery segment_recovery(context_, segments_, options_.settles_in_state);
-  auto shards = segment_recovery.run();
-  if (!shards.is_ok()) return shards.status();
-  SEGUE_RETURN_IF_ERROR(shards_ready(*this, *shards));
-  auto log = recover_log(*shards, replay);
-  if (!log.is_ok()) return log.status();
-  SEGUE_RETURN_IF_ERROR(log_ends_.check(options_.shard_count, *shards, *log));
-  segment_recovery.finish();
-  SEGUE_RETURN_IF_ERROR(log_ends_.expect_no_file_behind(*log));
-
-  WalOptions wal;
-  wal.directory = directory_->path_of("wal");
-  wal.node_hash = wal_node_hash(options_.cluster, options_.node_id);
-  wal.file_bytes = options_.wal_file_bytes;
-  wal.reserve_bytes = options_.wal_reserve_bytes;
-  wal.spare_files = static_cast<std::uint32_t>(
-      (options_.wal_spare_bytes + options_.wal_file_bytes - 1) / options_.wal_file_bytes);
-  if (options_.sync_interval_ms > 0) {
-    wal.sync_interval = std::chrono::milliseconds(options_.sync_interval_ms);
-  }
-  wal.direct_io = options_.direct_io;
-  wal.wakeup = options_.wakeup;
-  wal.fatal = options_.fatal;
-  wal.clock = options_.clock;
-  auto writer = WalWriter::open(files_, std::move(wal), *log);
-  if (!writer.is_ok()) return writer.status();
-  wal_ = std::move(*writer);
-
-  if (options_.gc) {
-    GcOptions gc = *options_.gc;
-    gc.thresholds.segment_bytes = options_.segment_bytes;
-    collector_.emplace(context_, *executor_, segments_, gc,
-                       options_.clock != nullptr ? *options_.clock : clock_);
-  }
-
-  if (options_.scrub.bytes_per_second > 0) {
-    scrubber_.emplace(context_, *executor_, segments_, options_.scrub);
-  }
-
-  std::map<ShardId, LogIndex> ends;
-  for (const RecoveredShard& shard : *shards) ends[shard.shard] = shard.applied;
-  for (const Committed& end : log->ends) ends[end.shard] = std::max(ends[end.shard], end.up_to);
-  OpenedDisk opened;
-  for (const auto& [shard, index] : ends) opened.log_ends.push_back({shard, index});
-  for (const RecoveredShard& shard : *shards) wal_->release(shard.shard, shard.applied);
-  for (const auto& [shard, index] : log_ends_.noted().ends) {
-    if (shard.value >= options_.shard_count) opened.durable_elsewhere.push_back({shard, index});
-  }
-  noted_at_file_ = wal_->current_file();
-  if (log_ends_.note({noted_at_file_, wal_->durable_ends()})) write_log_ends();
-  opened.disk = std::move(self);
-  opened.shards = std::move(*shards);
-  return opened;
-}
-
-Result<RecoveredWal> FileDiskDataCenter::recover_log(const std::vector<RecoveredShard>& shards,
-                                                     const Replay& replay) {
-  WalRecoveryOptions options;
-  options.directory = directory_->path_of("wal");
-  options.node_hash = wal_node_hash(options_.cluster, options_.node_id);
-  for (std::uint32_t shard = 0; shard < options_.shard_count; ++shard) {
-    options.applied[ShardId{static_cast<std::uint16_t>(shard)}] = LogIndex{0};
-  }
-  for (const RecoveredShard& shard : shards) options.applied[shard.shard] = shard.applied;
-  auto log = recover_wal(files_, options, replay);
-  if (log.is_ok() && log->torn) {
-    // After a loss of power this is what was being written; after anything else it may be damage.
-    context_.log.warn("wal_torn_tail", {{"path", log->torn->path},
-                                        {"offset", log->torn->offset},
-                                        {"dropped_groups", log->torn->dropped_groups},
-                                        {"dropped_bytes", log->torn->dropped_bytes}});
-  }
-  return log;
-}
-
 // ---- how far the log is durable
-
-Status FileDiskDataCenter::load_log_ends() {
-  const Status loaded = log_ends_.load();
-  if (loaded.code() != Code::kCorruption) return loaded;
-  // It only helps to find other damage.
-  context_.log.error("log_ends_damaged",
-                     {{"reason", loaded}, {"effect", "lost files may not be noticed this time"}});
-  return {};
-}
 
 void FileDiskDataCenter::note_log_ends() {
   if (writing_log_ends_ || wal_->current_file() == noted_at_file_) return;

@@ -76,7 +76,12 @@ class FileDiskDataCenter final : public DiskDataCenter {
 
   Result<OpenedDisk> recover(std::unique_ptr<FileDiskDataCenter> self,
                              const ShardsReady& shards_ready, const Replay& replay);
-  Result<RecoveredWal> recover_log(const std::vector<RecoveredShard>& shards, const Replay& replay);
+  /// Reads all of the log and changes nothing.
+  Result<RecoveredWal> verify_log(const std::vector<RecoveredShard>& shards, VerifiedLog& found);
+  Status replay_log(const std::vector<RecoveredShard>& shards, const RecoveredWal& verified,
+                    const Replay& replay);
+  WalRecoveryOptions log_options(const std::vector<RecoveredShard>& shards) const;
+  WalOptions wal_options() const;
   void begin_checkpoint(ShardId shard, CheckpointCall call);
   void hold_for_backup(bool holds);
   void end_checkpoint(ShardId shard, const CheckpointJob& job, CheckpointCall& call);

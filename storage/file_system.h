@@ -39,6 +39,9 @@ class File {
 enum class OpenMode {
   kRead,        // must exist
   kReadWrite,   // made if missing
+  kReadFresh,   // as kRead, but what the page cache has of it already, and the disk has too, is
+                // forgotten first: what is read is what is on the disk, and can be read again
+                // cheaply
   kReadDirect,  // as kRead, past the page cache (O_DIRECT): offsets, sizes and memory aligned to
                 // 4096
   kReadWriteDirect,  // as kReadWrite, O_DIRECT; where the file system refuses that, NOT_IMPLEMENTED

@@ -35,6 +35,7 @@ class PosixLock final : public FileLock {
 int flags_of(OpenMode mode) {
   switch (mode) {
     case OpenMode::kRead:
+    case OpenMode::kReadFresh:
       return O_RDONLY;
     case OpenMode::kReadDirect:
       return O_RDONLY | O_DIRECT;
@@ -65,6 +66,10 @@ Result<std::unique_ptr<File>> PosixFileSystem::open(const std::string& path, Ope
       return Status(Code::kNotImplemented, path + ": open: the file system refuses O_DIRECT");
     }
     return system_error(path, "open", errno);
+  }
+  // Only advice: a file system that keeps everything in memory has no other truth.
+  if (mode == OpenMode::kReadFresh) {
+    static_cast<void>(::posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED));
   }
   return std::unique_ptr<File>(
       std::make_unique<PosixFile>(path, FileDescriptor(descriptor), direct));

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "storage/recovery_copies.h"
-#include "storage/segment_index.h"
 
 namespace segue::storage {
 
@@ -49,12 +48,21 @@ Result<std::vector<RecoveredShard>> SegmentRecovery::run() {
   return shards;
 }
 
+Status SegmentRecovery::apply() {
+  for (const auto& change : changes_) SEGUE_RETURN_IF_ERROR(change());
+  changes_.clear();
+  return {};
+}
+
 Status SegmentRecovery::recover_shard(ShardId shard, const std::string& directory,
                                       std::vector<RecoveredShard>& shards) {
   auto read = read_checkpoint(context_.files, directory);
   if (!read.is_ok()) return read.status();
   if (context_.files.exists(directory + "/checkpoint.new")) {
-    remove_file(directory + "/checkpoint.new", "a checkpoint that was not finished");
+    changes_.emplace_back([this, path = directory + "/checkpoint.new"] {
+      remove_file(path, "a checkpoint that was not finished");
+      return Status();
+    });
   }
   const Checkpoint checkpoint = read->value_or(Checkpoint{shard, {}, {}, {}});
   if (checkpoint.shard != shard) {
@@ -101,14 +109,14 @@ Status SegmentRecovery::recover_queue(const std::string& parent, const Checkpoin
     recovered.missing.push_back(
         {named.id, files->data_path(segment.name()), segment.first, segment.last, segment.valid});
   }
-  SEGUE_RETURN_IF_ERROR(finish_copies(*files, choice));
+  finish_copies(files, choice);
   std::set<std::string> known{"queue_stat"};
   SegmentTable table;
   for (const CheckpointSegment& segment : choice.segments) {
     known.insert(segment_file_name(segment.name(), ".data"));
     known.insert(segment_file_name(segment.name(), ".index"));
     const bool newest = segment.name() == named.segments.back().name();
-    SEGUE_RETURN_IF_ERROR(recover_segment(*files, segment, newest, table));
+    SEGUE_RETURN_IF_ERROR(recover_segment(files, segment, newest, table));
   }
   for (const std::string& name : *names) {
     if (known.contains(name)) continue;
@@ -120,22 +128,29 @@ Status SegmentRecovery::recover_queue(const std::string& parent, const Checkpoin
   return {};
 }
 
-Status SegmentRecovery::finish_copies(QueueFiles& queue, const SegmentChoice& choice) {
+void SegmentRecovery::finish_copies(const Queue& queue, const SegmentChoice& choice) {
   for (const SegmentName segment : choice.replaced) {
     context_.log.info("segment_was_copied",
-                      {{"queue", queue.id}, {"path", queue.data_path(segment)}});
+                      {{"queue", queue->id}, {"path", queue->data_path(segment)}});
   }
-  if (!choice.replaced.empty()) store_.worker().files.remove(queue, choice.replaced);
-  if (choice.discarded.empty()) return {};
-  for (const SegmentName segment : choice.discarded) {
-    remove_file(queue.data_path(segment), "a copy that was not needed any more");
-    remove_file(queue.index_path(segment), "a copy that was not needed any more");
+  if (!choice.replaced.empty()) {
+    changes_.emplace_back([this, queue, replaced = choice.replaced] {
+      store_.worker().files.remove(*queue, replaced);
+      return Status();
+    });
   }
-  // One that came back when its sources are gone would be taken for the truth.
-  return context_.files.sync_directory(queue.directory);
+  if (choice.discarded.empty()) return;
+  changes_.emplace_back([this, queue, discarded = choice.discarded] {
+    for (const SegmentName segment : discarded) {
+      remove_file(queue->data_path(segment), "a copy that was not needed any more");
+      remove_file(queue->index_path(segment), "a copy that was not needed any more");
+    }
+    // One that came back when its sources are gone would be taken for the truth.
+    return context_.files.sync_directory(queue->directory);
+  });
 }
 
-Status SegmentRecovery::recover_segment(QueueFiles& queue, const CheckpointSegment& named,
+Status SegmentRecovery::recover_segment(const Queue& queue, const CheckpointSegment& named,
                                         bool newest, SegmentTable& table) {
   auto segment = std::make_unique<Segment>();
   segment->first = named.first;
@@ -145,25 +160,29 @@ Status SegmentRecovery::recover_segment(QueueFiles& queue, const CheckpointSegme
   segment->state = named.sealed ? SegmentState::kSealed
                    : newest     ? SegmentState::kActive
                                 : SegmentState::kFull;
-  const auto data_bytes = cut_data(queue, named);
+  const auto data_bytes = cut_data(*queue, named);
   if (!data_bytes.is_ok()) return data_bytes.status();
   SEGUE_RETURN_IF_ERROR(recover_index(queue, named, *segment));
-  if (*data_bytes < named.data_bytes) report_short_data(queue, named, *data_bytes);
+  if (*data_bytes < named.data_bytes) report_short_data(*queue, named, *data_bytes);
   segment->written_end = records_end(named);
   if (segment->messages() > 0) table.add_recovered(std::move(segment));
   return {};
 }
 
 Result<std::uint64_t> SegmentRecovery::cut_data(QueueFiles& queue, const CheckpointSegment& named) {
-  auto data = context_.files.open(queue.data_path(named.name()),
-                                  named.sealed ? OpenMode::kRead : OpenMode::kReadWrite);
+  const std::string path = queue.data_path(named.name());
+  auto data = context_.files.open(path, OpenMode::kRead);
   if (!data.is_ok()) return data.status();
   auto size = (*data)->size();
-  if (!size.is_ok()) return size.status();
-  if (*size > named.data_bytes && !named.sealed) {
-    SEGUE_RETURN_IF_ERROR((*data)->truncate(named.data_bytes));
-  }
-  return *size;
+  if (size.is_ok() && *size > named.data_bytes && !named.sealed) cut(path, named.data_bytes);
+  return size;
+}
+
+void SegmentRecovery::cut(const std::string& path, std::uint64_t size) {
+  changes_.emplace_back([this, path, size] {
+    auto file = context_.files.open(path, OpenMode::kReadWrite);
+    return file.is_ok() ? (*file)->truncate(size) : file.status();
+  });
 }
 
 void SegmentRecovery::report_short_data(QueueFiles& queue, const CheckpointSegment& named,
@@ -186,26 +205,31 @@ void SegmentRecovery::report_short_data(QueueFiles& queue, const CheckpointSegme
                                            {"messages_lost", lost}});
 }
 
-Status SegmentRecovery::recover_index(QueueFiles& queue, const CheckpointSegment& named,
+Status SegmentRecovery::recover_index(const Queue& queue, const CheckpointSegment& named,
                                       Segment& segment) {
-  const std::string path = queue.index_path(named.name());
-  const bool missing = !context_.files.exists(path);
-  auto opened = context_.files.open(path, OpenMode::kReadWrite);
+  const std::string path = queue->index_path(named.name());
+  if (!context_.files.exists(path)) {
+    context_.log.warn("index_damaged", {{"queue", queue->name_in_directory()},
+                                        {"queue_id", queue->id},
+                                        {"reason", path + ": is missing"}});
+    return rebuild(queue, named, nullptr, segment);
+  }
+  auto opened = context_.files.open(path, OpenMode::kRead);
   if (!opened.is_ok()) return opened.status();
   File& index = **opened;
   auto size = index.size();
   if (!size.is_ok()) return size.status();
   const std::uint64_t expected = IndexEntry::place(named.messages);
-  if (*size > expected) SEGUE_RETURN_IF_ERROR(index.truncate(expected));
+  if (*size > expected) cut(path, expected);
   const Status scanned =
-      scan_index(index, queue.id, named.first, named.messages, records_end(named),
+      scan_index(index, queue->id, named.first, named.messages, records_end(named),
                  [&](const IndexEntry& entry) {
                    segment.append_recovered(named.first.next(entry.sequence_offset), entry);
                  });
   if (scanned.is_ok() && segment.validity.valid() > named.valid) {
     context_.log.error("settled_messages_come_back",
-                       {{"queue", queue.name_in_directory()},
-                        {"queue_id", queue.id},
+                       {{"queue", queue->name_in_directory()},
+                        {"queue_id", queue->id},
                         {"path", index.path()},
                         {"messages", segment.validity.valid() - named.valid},
                         {"reason",
@@ -215,27 +239,26 @@ Status SegmentRecovery::recover_index(QueueFiles& queue, const CheckpointSegment
   if (scanned.code() != Code::kCorruption) return scanned;
   context_.log.warn(
       "index_damaged",
-      {{"queue", queue.name_in_directory()}, {"queue_id", queue.id}, {"reason", scanned}});
+      {{"queue", queue->name_in_directory()}, {"queue_id", queue->id}, {"reason", scanned}});
   segment.sequences = {};
   segment.validity = {};
   segment.sizes = {};
   segment.body_bytes = segment.valid_body_bytes = segment.written = 0;
-  Status rebuilt = rebuild(queue, named, index, segment);
-  if (!rebuilt.is_ok() && missing) remove_file(path, "it was missing before");
-  return rebuilt;
+  return rebuild(queue, named, &index, segment);
 }
 
-Status SegmentRecovery::rebuild(QueueFiles& queue, const CheckpointSegment& named, File& index,
+Status SegmentRecovery::rebuild(const Queue& queue, const CheckpointSegment& named, File* index,
                                 Segment& segment) {
-  auto data = context_.files.open(queue.data_path(named.name()), OpenMode::kRead);
+  auto data = context_.files.open(queue->data_path(named.name()), OpenMode::kRead);
   if (!data.is_ok()) return data.status();
-  auto rebuilt = rebuild_index(**data, &index, queue.id, named.first, records_end(named));
+  auto rebuilt = rebuild_index(**data, index, queue->id, named.first, records_end(named));
   if (!rebuilt.is_ok()) return rebuilt.status();
   if (!rebuilt->decide(named.valid) && !settles_in_state_) {
     return Status(
         Code::kCorruption,
-        index.path() + ": is damaged or missing: of " + std::to_string(rebuilt->uncertain.size()) +
-            " messages of queue '" + queue.name_in_directory() +
+        queue->index_path(named.name()) + ": is damaged or missing: of " +
+            std::to_string(rebuilt->uncertain.size()) + " messages of queue '" +
+            queue->name_in_directory() +
             "' it does not tell which of them "
             "are among the " +
             std::to_string(rebuilt->valid() - named.valid) +
@@ -246,20 +269,30 @@ Status SegmentRecovery::rebuild(QueueFiles& queue, const CheckpointSegment& name
   for (const IndexEntry& entry : rebuilt->entries) {
     segment.append_recovered(named.first.next(entry.sequence_offset), entry);
   }
-  SEGUE_RETURN_IF_ERROR(write_index(index, queue.id, named.first, rebuilt->entries));
-  const auto found = static_cast<std::uint32_t>(rebuilt->entries.size());
-  SEGUE_RETURN_IF_ERROR(index.truncate(IndexEntry::place(found)));
-  if (Status synced = index.sync(); !synced.is_ok()) {
+  changes_.emplace_back([this, queue, named, made = std::move(*rebuilt)] {
+    return write_rebuilt(*queue, named, made);
+  });
+  return {};
+}
+
+Status SegmentRecovery::write_rebuilt(QueueFiles& queue, const CheckpointSegment& named,
+                                      const RebuiltIndex& rebuilt) {
+  auto index = context_.files.open(queue.index_path(named.name()), OpenMode::kReadWrite);
+  if (!index.is_ok()) return index.status();
+  SEGUE_RETURN_IF_ERROR(write_index(**index, queue.id, named.first, rebuilt.entries));
+  const auto found = static_cast<std::uint32_t>(rebuilt.entries.size());
+  SEGUE_RETURN_IF_ERROR((*index)->truncate(IndexEntry::place(found)));
+  if (Status synced = (*index)->sync(); !synced.is_ok()) {
     context_.fatal(synced);
     return synced;
   }
   context_.log.log(found == named.messages ? LogLevel::kWarn : LogLevel::kError, "index_rebuilt",
                    {{"queue", queue.name_in_directory()},
                     {"queue_id", queue.id},
-                    {"path", index.path()},
+                    {"path", (*index)->path()},
                     {"messages", found},
                     {"expected", named.messages},
-                    {"damaged_records", rebuilt->damaged_records}});
+                    {"damaged_records", rebuilt.damaged_records}});
   return {};
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,6 +13,7 @@
 #include "storage/disk_data_center.h"
 #include "storage/recovery_copies.h"
 #include "storage/segment_context.h"
+#include "storage/segment_index.h"
 #include "storage/segment_store.h"
 
 namespace segue::storage {
@@ -19,6 +22,9 @@ namespace segue::storage {
 /// message data, unless an index is damaged), cuts segments back to what the checkpoint names,
 /// removes what it does not name, finishes removals that were interrupted. What it changes is
 /// logged. May be interrupted and run again.
+///
+/// All is decided before anything is changed: run(), then apply() once nothing is left that can
+/// refuse the start, then the log is replayed, then finish().
 class SegmentRecovery {
  public:
   /// Recovered queues are added to `store`. `settles_in_state`: messages of which only the index
@@ -26,10 +32,13 @@ class SegmentRecovery {
   SegmentRecovery(SegmentContext& context, SegmentStore& store, bool settles_in_state = false)
       : context_(context), store_(store), settles_in_state_(settles_in_state) {}
 
-  /// All shards that have a checkpoint. CORRUPTION, with file and offset, for a damaged checkpoint,
-  /// and for an index that is damaged so much that nothing tells any more which messages were
-  /// settled before the checkpoint; IO_ERROR.
+  /// All shards that have a checkpoint. Changes nothing on disk. CORRUPTION, with file and offset,
+  /// for a damaged checkpoint, and for an index that is damaged so much that nothing tells any more
+  /// which messages were settled before the checkpoint; IO_ERROR.
   Result<std::vector<RecoveredShard>> run();
+  /// Makes the changes that run() has decided on. IO_ERROR, NO_SPACE: some were made, and the next
+  /// start goes on.
+  Status apply();
   /// Removes what no checkpoint names. Once the log has been read and goes on where the checkpoints
   /// end: a start that is refused leaves everything as it was. What was stored since run(), and so
   /// may stand in files of the same names, stays.
@@ -40,20 +49,25 @@ class SegmentRecovery {
                        std::vector<RecoveredShard>& shards);
   Status recover_queue(const std::string& parent, const CheckpointQueue& named,
                        RecoveredShard& recovered);
-  Status finish_copies(QueueFiles& queue, const SegmentChoice& choice);
-  Status recover_segment(QueueFiles& queue, const CheckpointSegment& named, bool newest,
+  using Queue = std::shared_ptr<QueueFiles>;
+  void finish_copies(const Queue& queue, const SegmentChoice& choice);
+  Status recover_segment(const Queue& queue, const CheckpointSegment& named, bool newest,
                          SegmentTable& table);
-  Status recover_index(QueueFiles& queue, const CheckpointSegment& named, Segment& segment);
+  Status recover_index(const Queue& queue, const CheckpointSegment& named, Segment& segment);
   void report_short_data(QueueFiles& queue, const CheckpointSegment& named, std::uint64_t bytes);
-  Status rebuild(QueueFiles& queue, const CheckpointSegment& named, File& index, Segment& segment);
-  /// Cuts back what the checkpoint does not name; the size that was found.
+  Status rebuild(const Queue& queue, const CheckpointSegment& named, File* index, Segment& segment);
+  Status write_rebuilt(QueueFiles& queue, const CheckpointSegment& named,
+                       const RebuiltIndex& rebuilt);
+  /// The size that was found; what the checkpoint does not name is to be cut off.
   Result<std::uint64_t> cut_data(QueueFiles& queue, const CheckpointSegment& named);
+  void cut(const std::string& path, std::uint64_t size);
   void remove_file(const std::string& path, const char* why);
   void remove_directory(const std::string& path);
 
   SegmentContext& context_;
   SegmentStore& store_;
   const bool settles_in_state_;
+  std::vector<std::function<Status()>> changes_;  // in order
   struct UnnamedFile {
     QueueId queue;
     std::string path;

@@ -15,15 +15,19 @@ constexpr std::uint64_t kLargestWindow = 4 * kWalGroupBytes;
 }  // namespace
 
 Result<std::unique_ptr<WalReader>> WalReader::open(FileSystem& files, const std::string& path,
-                                                   std::uint64_t number, std::uint64_t node_hash) {
+                                                   std::uint64_t number, std::uint64_t node_hash,
+                                                   WalReading reading) {
   std::unique_ptr<WalReader> reader(new WalReader(path, number));
-  SEGUE_RETURN_IF_ERROR(reader->open_file(files));
+  SEGUE_RETURN_IF_ERROR(reader->open_file(files, reading));
   SEGUE_RETURN_IF_ERROR(reader->check_header(node_hash));
   return reader;
 }
 
-Status WalReader::open_file(FileSystem& files) {
-  for (const OpenMode mode : {OpenMode::kReadDirect, OpenMode::kRead}) {
+Status WalReader::open_file(FileSystem& files, WalReading reading) {
+  const OpenMode first_mode = reading == WalReading::kPastCache ? OpenMode::kReadDirect
+                              : reading == WalReading::kFresh   ? OpenMode::kReadFresh
+                                                                : OpenMode::kRead;
+  for (const OpenMode mode : {first_mode, OpenMode::kRead}) {
     auto file = files.open(path_, mode);
     if (!file && mode == OpenMode::kReadDirect && file.status().code() == Code::kNotImplemented) {
       continue;
@@ -35,7 +39,7 @@ Status WalReader::open_file(FileSystem& files) {
     size_ = *size;
     // Some file systems take O_DIRECT when a file is opened and refuse it when it is read.
     const Status first = bytes(0, std::min(size_, kWalBlock)).status();
-    if (first || mode == OpenMode::kRead) return first;
+    if (first || mode != OpenMode::kReadDirect) return first;
   }
   return Status::ok();
 }

@@ -27,14 +27,22 @@ struct WalGroupView {
   std::uint64_t next_offset = 0;  // where the next group would start
 };
 
-/// Reads one WAL file group by group, past the page cache where possible: what counts is on the
-/// disk. One thread.
+/// Where a file's bytes are read from.
+enum class WalReading {
+  kPastCache,  // the disk, where the file system allows it
+  kFresh,      // the disk, by way of the page cache: another reading will follow
+  kAgain,      // the page cache, as far as it still has what was read before
+};
+
+/// Reads one WAL file group by group. What counts is on the disk: a first reading takes it from
+/// there. One thread.
 class WalReader {
  public:
   /// Checks the file header. CORRUPTION if it is damaged or has another number than the name;
   /// INVALID_CONFIG if it is another node's or of another version.
   static Result<std::unique_ptr<WalReader>> open(FileSystem& files, const std::string& path,
-                                                 std::uint64_t number, std::uint64_t node_hash);
+                                                 std::uint64_t number, std::uint64_t node_hash,
+                                                 WalReading reading = WalReading::kPastCache);
 
   /// The group at this offset, with every checksum right; nothing if there is none. Valid until the
   /// next call.
@@ -54,7 +62,7 @@ class WalReader {
  private:
   WalReader(std::string path, std::uint64_t number) : path_(std::move(path)), number_(number) {}
 
-  Status open_file(FileSystem& files);
+  Status open_file(FileSystem& files, WalReading reading);
   Status check_header(std::uint64_t node_hash);
   /// The file's bytes [offset, offset + length); the caller has checked the range. `offset` is a
   /// block's start.

@@ -76,7 +76,7 @@ Status Recovery::find_files() {
 
 Result<std::unique_ptr<WalReader>> Recovery::open(std::size_t at) {
   return WalReader::open(files_, options_.directory + "/" + wal_file_name(numbers_[at]),
-                         numbers_[at], options_.node_hash);
+                         numbers_[at], options_.node_hash, options_.reading);
 }
 
 Status Recovery::read_file(std::size_t at) {
@@ -132,7 +132,7 @@ Status Recovery::take_group(const WalGroupView& group, WalFileUse& use) {
     ends_[shard] = index;
     use.highest[shard] = index;
     ++result_.records;
-    if (index <= applied(shard)) continue;
+    if (index <= applied(shard) || header.shard < options_.first_shard) continue;
     const SharedBytes payload = SharedBytes::from(std::string(record.payload));
     SEGUE_RETURN_IF_ERROR(
         replay_({shard, Epoch(header.epoch), index, payload.slice(0, header.command_bytes),

@@ -11,6 +11,7 @@
 #include "common/status.h"
 #include "storage/file_system.h"
 #include "storage/log_record.h"
+#include "storage/wal_reader.h"
 
 namespace segue::storage {
 
@@ -49,6 +50,9 @@ struct WalRecoveryOptions {
   /// What is durable elsewhere, by shard (0: nothing yet): records at or below are not replayed,
   /// and the log may have a hole there. Of a shard that is not named, the log may begin anywhere.
   std::map<ShardId, LogIndex> applied;
+  /// Records of shards below this one are only verified, and not handed over.
+  std::uint32_t first_shard = 0;
+  WalReading reading = WalReading::kPastCache;
 };
 
 /// Binds WAL files to the node that writes them.

@@ -70,7 +70,7 @@ class FaultyFileSystem::OpenFile final : public File {
     return error(Code::kIoError, path(), "write: opened for reading only");
   }
   Status aligned(std::uint64_t offset, const char* memory, std::size_t size) const {
-    if (mode_ == OpenMode::kRead || mode_ == OpenMode::kReadWrite) return Status::ok();
+    if (mode_ != OpenMode::kReadDirect && mode_ != OpenMode::kReadWriteDirect) return Status::ok();
     const auto address = reinterpret_cast<std::uintptr_t>(memory);
     if ((offset | size | address) % 4096 == 0) return Status::ok();
     return error(Code::kIoError, path(), "direct transfer is not aligned to 4096");
@@ -152,7 +152,8 @@ inline Result<std::unique_ptr<File>> FaultyFileSystem::open(const std::string& p
   }
   MemoryDisk::InodePtr inode = disk_.find(path);
   if (inode == nullptr) {
-    if (mode == OpenMode::kRead || mode == OpenMode::kReadDirect || disk_.is_directory(path)) {
+    const bool writes = mode == OpenMode::kReadWrite || mode == OpenMode::kReadWriteDirect;
+    if (!writes || disk_.is_directory(path)) {
       return error(Code::kNotFound, path, "open: no such file");
     }
     if (!disk_.is_directory(MemoryDisk::parent(path))) {

@@ -54,9 +54,10 @@ class SegmentLife {
         store_(context_, executor_, [](QueueId) { return std::string("a/b"); }) {
     SegmentRecovery recovery(context_, store_);
     auto recovered = recovery.run();
-    if (recovered.is_ok()) recovery.finish();
-    recovery_ = recovered.is_ok() ? Status() : recovered.status();
-    if (recovered.is_ok()) shards_ = std::move(*recovered);
+    recovery_ = recovered.is_ok() ? recovery.apply() : recovered.status();
+    if (!recovery_.is_ok()) return;
+    recovery.finish();
+    shards_ = std::move(*recovered);
   }
   ~SegmentLife() { executor_.abandon(); }
 
