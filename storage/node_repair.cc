@@ -64,20 +64,34 @@ Status NodeRepair::run() {
   SEGUE_RETURN_IF_ERROR(finish_interrupted());
   const Status noted = log_ends_.load();  // a damaged one is made anew by the next start
   if (!noted.is_ok() && noted.code() != Code::kCorruption) return noted;
-  salvage_.emplace(work_.files(), work_.path_of("wal"),
-                   wal_node_hash(identity_.cluster, identity_.node_id));
   SEGUE_RETURN_IF_ERROR(read_checkpoints());
-  auto survey = salvage_->survey(applied_, options_.interpret);
-  if (!survey.is_ok()) {
-    if (survey.status().code() != Code::kInvalidConfig) return survey.status();
-    work_.cannot(work_.path_of("wal"), survey.status().message());
+  const Status log = read_log();
+  if (log.code() == Code::kInvalidConfig) {
+    work_.cannot(work_.path_of("wal"), log.message());
     return {};
   }
-  survey_ = std::move(*survey);
+  SEGUE_RETURN_IF_ERROR(log);
   SEGUE_RETURN_IF_ERROR(repair_catalog());
   SEGUE_RETURN_IF_ERROR(repair_shards());
   SEGUE_RETURN_IF_ERROR(repair_log());
   return repair_log_ends();
+}
+
+/// INVALID_CONFIG for another node's, or a newer one.
+Status NodeRepair::read_log() {
+  const std::string directory = work_.path_of("wal");
+  const std::uint64_t node_hash = wal_node_hash(identity_.cluster, identity_.node_id);
+  std::map<std::string, std::string> moved;
+  SEGUE_RETURN_IF_ERROR(correct_wal_names(work_, directory, node_hash, moved));
+  log_files_ = &work_.files();
+  if (work_.rehearsal() && !moved.empty()) {
+    log_files_ = &renamed_.emplace(work_.files(), std::move(moved));
+  }
+  salvage_.emplace(*log_files_, directory, node_hash);
+  auto survey = salvage_->survey(applied_, options_.interpret);
+  if (!survey.is_ok()) return survey.status();
+  survey_ = std::move(*survey);
+  return {};
 }
 
 /// A repair that ended after it had written a log, or while it did.
@@ -301,7 +315,7 @@ WalRecoveryOptions NodeRepair::log_options() const {
 
 Status NodeRepair::repair_log() {
   auto log =
-      recover_wal(work_.files(), log_options(), [](const ReplayedRecord&) { return Status(); });
+      recover_wal(*log_files_, log_options(), [](const ReplayedRecord&) { return Status(); });
   if (!log.is_ok() && log.status().code() != Code::kCorruption) return log.status();
   if (!log.is_ok()) return rewrite_log(log.status().message());
   const auto changes = survey_.records.find(kCatalogShard);

@@ -15,6 +15,7 @@
 #include "storage/data_repair.h"
 #include "storage/log_ends.h"
 #include "storage/repair_work.h"
+#include "storage/wal_names.h"
 #include "storage/wal_recovery.h"
 #include "storage/wal_salvage.h"
 
@@ -32,6 +33,7 @@ class NodeRepair {
 
  private:
   Status finish_interrupted();
+  Status read_log();
   Status repair_catalog();
   Status read_checkpoints();
   Status repair_shards();
@@ -59,6 +61,8 @@ class NodeRepair {
   const DataRepairOptions& options_;
   Identity identity_;
   LogEndsFile log_ends_;
+  std::optional<RenamedFiles> renamed_;
+  FileSystem* log_files_ = nullptr;  // with the log's files under their right names
   std::optional<WalSalvage> salvage_;
   WalSurvey survey_;
   std::optional<LogIndex> catalog_;      // how far catalog.db is, if it can be read

@@ -1,11 +1,13 @@
 #include "storage/queue_salvage.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "storage/queue_cut.h"
 #include "storage/repair_text.h"
+#include "storage/segment_remainder.h"
 
 namespace segue::storage {
 
@@ -109,20 +111,59 @@ Status QueueSalvage::settle_copies(Segments& segments) {
       SEGUE_RETURN_IF_ERROR(move_aside(copy.named.name()));
       continue;
     }
-    for (const SalvagedSegment* const source : sources) {
-      copy.settle_as(*source);
-      SEGUE_RETURN_IF_ERROR(move_aside(source->named.name()));
-    }
-    std::erase_if(chosen, [&](const SalvagedSegment& segment) {
-      return segment.named.first <= last && segment.named.last >= first;
-    });
-    chosen.push_back(std::move(copy));
+    SEGUE_RETURN_IF_ERROR(replace_sources(sources, copy, chosen));
   }
   std::sort(chosen.begin(), chosen.end(),
             [](const SalvagedSegment& one, const SalvagedSegment& other) {
               return one.named.first < other.named.first;
             });
   segments = std::move(chosen);
+  return {};
+}
+
+/// The copy stands for its range. What its sources have beside that, a segment that is being cut
+/// for one, goes into segments of its own.
+Status QueueSalvage::replace_sources(const std::vector<const SalvagedSegment*>& sources,
+                                     SalvagedSegment& copy, Segments& chosen) {
+  const Sequence first = copy.named.first;
+  const Sequence last = std::max(copy.named.last, copy.replaced_last);
+  Segments remainders;
+  for (const SalvagedSegment* const source : sources) {
+    copy.settle_as(*source);
+    const std::uint32_t generation = copy.named.generation;
+    SEGUE_RETURN_IF_ERROR(keep_remainder(*source, source->named.first, Sequence{first.value - 1},
+                                         generation, remainders));
+    SEGUE_RETURN_IF_ERROR(
+        keep_remainder(*source, last.next(), source->named.last, generation, remainders));
+    SEGUE_RETURN_IF_ERROR(move_aside(source->named.name()));
+  }
+  std::erase_if(chosen, [&](const SalvagedSegment& segment) {
+    return segment.named.first <= last && segment.named.last >= first;
+  });
+  chosen.push_back(std::move(copy));
+  for (SalvagedSegment& remainder : remainders) chosen.push_back(std::move(remainder));
+  return {};
+}
+
+Status QueueSalvage::keep_remainder(const SalvagedSegment& source, Sequence first, Sequence last,
+                                    std::uint32_t generation, Segments& remainders) {
+  std::optional<Sequence> begin;
+  for (std::size_t i = 0; i < source.entries.size() && !begin; ++i) {
+    const Sequence sequence = source.sequence(i);
+    if (sequence >= first && sequence <= last && source.entries[i].valid()) begin = sequence;
+  }
+  if (!begin) return {};
+  SegmentName name{*begin, generation};
+  while (work_.files().exists(data_path(name))) ++name.generation;
+  auto made = make_remainder(work_.files(), id_, directory_, source, {*begin, last, name},
+                             work_.rehearsal());
+  if (!made.is_ok()) return made.status();
+  work_.done(source.data_path(directory_),
+             "lacks messages that a copy of a part of it has; its other " +
+                 counted(made->named.messages, "message") + " are written to " +
+                 segment_file_name(name, ".data") + ", and it is moved to " + work_.folder(),
+             queue_name());
+  remainders.push_back(std::move(*made));
   return {};
 }
 
@@ -186,6 +227,12 @@ Status QueueSalvage::write(const SalvagedSegment& segment) {
               "if they were";
       loss.more = true;
     }
+    if (segment.damaged > 0) {
+      what += "; at " + counted(segment.damaged, "place") +
+              " of the .data file there is no message any more: damaged, and lost";
+      loss.more = true;
+    }
+    found_.loss += loss;
     work_.done(index_path(name), std::move(what), queue_name(), loss);
     SEGUE_RETURN_IF_ERROR(work_.keep_copy(index_path(name)));
   }

@@ -38,6 +38,10 @@ class QueueSalvage {
 
   Result<Segments> read_segments();
   Status settle_copies(Segments& segments);
+  Status replace_sources(const std::vector<const SalvagedSegment*>& sources, SalvagedSegment& copy,
+                         Segments& chosen);
+  Status keep_remainder(const SalvagedSegment& source, Sequence first, Sequence last,
+                        std::uint32_t generation, Segments& remainders);
   Status cut_what_is_logged(Segments& segments);
   Status cut_from(Segments& segments, std::size_t first, Sequence from);
   Status write(const SalvagedSegment& segment);

@@ -74,6 +74,7 @@ Status read_entries(FileSystem& files, File& data, QueueId queue, const std::str
   if (!rebuilt.is_ok()) return rebuilt.status();
   segment.entries = std::move(rebuilt->entries);
   segment.uncertain = static_cast<std::uint32_t>(rebuilt->uncertain.size());
+  segment.damaged = rebuilt->damaged_records;
   segment.write_index = true;
   return {};
 }
@@ -145,6 +146,8 @@ Result<std::optional<SalvagedSegment>> salvage_segment(FileSystem& files, QueueI
     auto end = end_of_last(**data, queue, segment.entries.back(), *size);
     if (!end.is_ok()) return end.status();
     records_end = *end;
+    // What stands behind the last record is the end of a block, or was half-written.
+    if (records_end < *size && segment.damaged > 0) --segment.damaged;
   }
   segment.named.data_bytes = records_end + (segment.named.sealed ? SegmentFooter::kSize : 0);
   segment.named.last = segment.sequence(segment.entries.size() - 1);
@@ -156,8 +159,7 @@ Result<std::optional<SalvagedSegment>> salvage_segment(FileSystem& files, QueueI
 Result<std::vector<bool>> find_intact(FileSystem& files, QueueId queue,
                                       const std::string& directory,
                                       const SalvagedSegment& segment) {
-  auto data = files.open(directory + "/" + segment_file_name(segment.named.name(), ".data"),
-                         OpenMode::kRead);
+  auto data = files.open(segment.data_path(directory), OpenMode::kRead);
   if (!data.is_ok()) return data.status();
   SegmentScanner scanner(**data, segment.file_bytes);
   std::vector<bool> intact;

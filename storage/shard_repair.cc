@@ -1,6 +1,7 @@
 #include "storage/shard_repair.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -140,7 +141,9 @@ std::pair<std::uint64_t, std::string> ShardRepair::find_untraced(
   std::uint64_t count = 0;
   std::string text;
   std::size_t told = 0;
-  for (const auto& [id, in_log] : log_.queues()) {
+  for (const auto& named : log_.queues()) {
+    const QueueId id = named.first;
+    const LogContent::Queue& in_log = named.second;
     if (in_log.shard != shard_ || in_log.deleted || in_log.enqueued.empty()) continue;
     if (catalog_ != nullptr && catalog_->is_gone(id)) continue;
     const auto queue = std::find_if(found.begin(), found.end(),
@@ -300,10 +303,7 @@ Status ShardRepair::repair_copies(CheckpointQueue& queue, const std::string& dir
     if (found.is_ok()) continue;
     if (found.status().code() != Code::kCorruption) return found.status();
     const auto name = *segment_of_file_name(file, ".data");
-    const bool missing = std::any_of(
-        queue.segments.begin(), queue.segments.end(), [&](const CheckpointSegment& segment) {
-          return !work_.files().exists(data_path(directory, segment.name()));
-        });
+    const bool missing = lacks_source(queue, directory, name);
     if (missing) {
       SEGUE_RETURN_IF_ERROR(replace_by_copy(queue, directory, name));
       changed = true;
@@ -315,6 +315,21 @@ Status ShardRepair::repair_copies(CheckpointQueue& queue, const std::string& dir
     SEGUE_RETURN_IF_ERROR(move_segment_aside(directory, name));
   }
   return {};
+}
+
+/// Whether a segment that the copy may stand for is gone.
+bool ShardRepair::lacks_source(const CheckpointQueue& queue, const std::string& directory,
+                               SegmentName name) {
+  auto copy = salvage_segment(work_.files(), queue.id, directory, name, true);
+  // Of a copy of which nothing can be read any segment may be a source.
+  const bool readable = copy.is_ok() && copy->has_value();
+  const Sequence last = readable ? std::max((*copy)->named.last, (*copy)->replaced_last)
+                                 : Sequence{std::numeric_limits<std::uint64_t>::max()};
+  return std::any_of(queue.segments.begin(), queue.segments.end(),
+                     [&](const CheckpointSegment& segment) {
+                       return segment.last >= name.first && segment.first <= last &&
+                              !work_.files().exists(data_path(directory, segment.name()));
+                     });
 }
 
 /// The checkpoint names the copy from now on: then its header and footer are not needed to find it.

@@ -72,6 +72,7 @@ class ShardRepair {
 
   Status repair_queue(CheckpointQueue& queue, bool& changed);
   Status repair_copies(CheckpointQueue& queue, const std::string& directory, bool& changed);
+  bool lacks_source(const CheckpointQueue& queue, const std::string& directory, SegmentName copy);
   Status replace_by_copy(CheckpointQueue& queue, const std::string& directory, SegmentName copy);
   Status repair_index(const CheckpointQueue& queue, const std::string& directory,
                       CheckpointSegment& named, bool& changed);

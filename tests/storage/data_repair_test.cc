@@ -276,6 +276,109 @@ TEST(DataRepair, ADamagedCopyIsLeftOutOrStandsForItsSources) {
   EXPECT_GT(refused, 3u);
 }
 
+TEST(DataRepair, FilesOfTheLogThatChangedPlacesGetTheirNamesBack) {
+  WorkedDisk disk(End::kKilled, /*checkpoint_at_end=*/false);
+  const MemoryDisk::Image image = disk.files.image();
+  std::vector<std::string> log;
+  for (const std::string& path : disk.paths_in("/data/wal/")) {
+    if (path.ends_with(".wal")) log.push_back(path);
+  }
+  ASSERT_GT(log.size(), 2u);
+  const std::string spare = "/data/wal/" + wal_file_name(900);
+  using Move = std::pair<std::string, std::string>;
+  const std::vector<std::vector<Move>> damages{
+      {{log[0], spare}, {log[1], log[0]}, {spare, log[1]}},                     // swapped
+      {{log[0], spare}},                                                        // renamed
+      {{log[0], spare}, {log[1], log[0]}, {log[2], log[1]}, {spare, log[2]}}};  // in a circle
+  for (const auto& moves : damages) {
+    disk.files.restore(image);
+    for (const auto& [from, to] : moves) ASSERT_TRUE(disk.files.rename(from, to).is_ok());
+    const std::string text = refuse_and_repair(disk);
+    EXPECT_THAT(text, HasSubstr("as its header says"));
+    EXPECT_THAT(text, testing::Not(HasSubstr("A log is written")));
+    EXPECT_EQ(disk.held(), disk.whole);
+  }
+}
+
+TEST(DataRepair, ALogFilesNameIsNotTakenFromAnother) {
+  WorkedDisk disk(End::kKilled, /*checkpoint_at_end=*/false);
+  const std::vector<std::string> paths = disk.paths_in("/data/wal/");
+  disk.files.set_content("/data/wal/" + wal_file_name(900), disk.files.content(paths[0]));
+  refuse_and_repair(disk);
+  EXPECT_EQ(disk.held(), disk.whole);
+}
+
+/// A segment is being cut; the checkpoint is lost, and the segment damaged, of which some pieces
+/// are there.
+TEST(DataRepair, OfASegmentThatWasBeingCutNothingIsLostThatAPieceHas) {
+  FaultyFileSystem files;
+  Model whole;
+  {
+    ModelNode node(files, 1 << 20);
+    ASSERT_TRUE(node.run(1, "E 1 1 400"));
+    ASSERT_TRUE(node.checkpoint(ShardId{1}));
+    whole = *node.held();
+    node.stop();
+  }
+  const MemoryDisk::Image image = files.image();
+  SeededRandom random(3);
+  std::size_t tried = 0;
+  std::size_t divided = 0;
+  for (std::uint64_t nth = 1; nth < 2'000; ++nth) {
+    files.restore(image);
+    files.halt_at(nth);
+    {
+      ModelNode node(files, 4096);
+      if (node.opened().is_ok() && node.run(1, "E 1 401 402")) {
+        (void)node.checkpoint(ShardId{1});
+        for (int i = 0; i < 20; ++i) node.poll();
+      }
+    }
+    if (!files.halted()) break;
+    files.crash(random);
+    std::string source;
+    std::vector<SegmentName> pieces;
+    for (const std::string& path : files.paths()) {
+      const auto name = segment_of_file_name(path.substr(path.rfind('/') + 1), ".data");
+      if (!name) continue;
+      if (*name == SegmentName(Sequence{1})) source = path;
+      if (name->generation > 0) {
+        pieces.push_back(*name);
+      }
+    }
+    const bool first = std::any_of(pieces.begin(), pieces.end(), [](const SegmentName& piece) {
+      return piece.first == Sequence{1};
+    });
+    if (source.empty() || !first) continue;
+    ++tried;
+    files.flip_bit(source, 8 * (SegmentHeader::kSize + MessageRecord::kSize + 5));
+    files.flip_bit(source, 8 * (SegmentHeader::kSize + 17));
+    const std::string index = source.substr(0, source.size() - 5) + ".index";
+    ASSERT_TRUE(files.remove(index).is_ok());
+    files.flip_bit(WorkedDisk::checkpoint(1), 8 * 40);
+    for (const std::string& path : files.paths()) {
+      if (path.starts_with("/data/wal/")) {
+        ASSERT_TRUE(files.remove(path).is_ok());
+      }
+    }
+    const Repaired rehearsed = repair(files, true);
+    const Repaired done = repair(files);
+    ASSERT_TRUE(done.status.is_ok()) << done.status.message();
+    EXPECT_EQ(done.text, rehearsed.text);
+    divided += done.text.find("lacks messages that a copy") != std::string::npos;
+    EXPECT_TRUE(files.exists("/data/repair-now" + source.substr(5)));
+    ModelNode node(files, 4096);
+    ASSERT_TRUE(node.opened().is_ok()) << node.opened().message() << "\n" << done.text;
+    const auto held = node.held();
+    ASSERT_TRUE(held) << done.text;
+    for (const auto& [sequence, body] : whole.at(1)) {
+      ASSERT_TRUE(held->at(1).contains(sequence)) << nth << " " << sequence << "\n" << done.text;
+    }
+  }
+  EXPECT_GT(tried, 2u);
+  EXPECT_GT(divided, 2u);
+}
+
 /// Any bit of any file but those of messages.
 TEST(DataRepair, AfterAnyFlippedBitTheDirectoryStartsAgainWithAlmostEverything) {
   WorkedDisk disk(End::kKilled, /*checkpoint_at_end=*/false);
