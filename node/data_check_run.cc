@@ -72,6 +72,9 @@ Result<DataCheckResult> check_directory(storage::FileSystem& files, const std::s
   options.interpret = [](const storage::ReplayedRecord& record, storage::MissingMessages& missing) {
     interpret(record, missing);
   };
+  options.content = [](const storage::ReplayedRecord& record, storage::LogContent& content) {
+    interpret(record, content);
+  };
   const auto totals = storage::check_data(files, directory, options);
   if (!totals.is_ok()) return totals.status();
   result.totals = *totals;

@@ -5,6 +5,7 @@
 
 #include "storage/check_report.h"
 #include "storage/file_system.h"
+#include "storage/log_content.h"
 #include "storage/log_record.h"
 #include "storage/missing_messages.h"
 
@@ -16,6 +17,9 @@ struct DataCheckOptions {
   /// Tells what a record of a shard's log says of the messages of missing segments. Without it
   /// nothing counts as settled.
   std::function<void(const ReplayedRecord&, MissingMessages&)> interpret;
+  /// Tells what such a record says of all messages. Without it files that no checkpoint names are
+  /// taken for what a crash left.
+  std::function<void(const ReplayedRecord&, LogContent&)> content;
   bool catalog = true;  // the directory has a catalog.db
 };
 

@@ -15,6 +15,7 @@
 #include "storage/online_backup.h"
 #include "storage/quarantine_record.h"
 #include "storage/queue_check.h"
+#include "storage/queue_salvage.h"
 #include "storage/wal_check.h"
 
 namespace segue::storage {
@@ -52,6 +53,7 @@ void NodeCheck::run() {
   if (options_.catalog) check_catalog();
   check_ends();
   report_losses();
+  report_unnamed();
 }
 
 void NodeCheck::check_names() {
@@ -190,7 +192,7 @@ void NodeCheck::check_shard(ShardId shard, const std::string& directory) {
     shards_.push_back({shard, read.applied, {}, {}, {}});
   }
   for (const CheckpointQueue& queue : read.queues) {
-    check_queue(context_, report_, directory + "/queues", queue, missing_);
+    check_queue(context_, report_, directory + "/queues", queue, missing_, unnamed_);
   }
   check_queue_names(directory + "/queues", read);
 }
@@ -205,10 +207,13 @@ void NodeCheck::check_queue_names(const std::string& queues, const Checkpoint& c
   }
   for (const std::string& name : *names) {
     if (named.contains(name)) continue;
-    if (queue_of_directory_name(name)) {
-      report_.note(queues + "/" + name,
-                   "the checkpoint does not name this queue: stored since, or deleted; what counts "
-                   "is in the log, and the next start removes it");
+    if (const auto id = queue_of_directory_name(name)) {
+      CheckFinding note;
+      note.kind = CheckFinding::Kind::kNote;
+      note.file = queues + "/" + name;
+      note.queue = queue_name_of_directory(name);
+      note.what = "the checkpoint does not name this queue: stored since, or deleted";
+      unnamed_.push_back({std::move(note), *id, queues + "/" + name, Sequence{0}});
     } else {
       report_.problem(queues + "/" + name, "is no queue's: the next start removes it");
     }
@@ -228,8 +233,9 @@ void NodeCheck::check_log() {
     options.node_hash = node_hash_in_wal(files_, options.directory).value_or(0);
   }
   log_ = check_wal(files_, report_, options, [this](const ReplayedRecord& record) {
-    if (record.shard == kCatalogShard || losses_.empty()) return;
-    if (options_.interpret) options_.interpret(record, losses_);
+    if (record.shard == kCatalogShard) return;
+    if (options_.interpret && !losses_.empty()) options_.interpret(record, losses_);
+    if (options_.content && !unnamed_.empty()) options_.content(record, content_);
   });
 }
 
@@ -269,6 +275,36 @@ void NodeCheck::report_losses() {
                    "were settled in the last moment";
     report_.add(std::move(finding));
   }
+}
+
+void NodeCheck::report_unnamed() {
+  for (UnnamedFiles& files : unnamed_) report_unnamed(files);
+}
+
+void NodeCheck::report_unnamed(UnnamedFiles& files) {
+  CheckFinding& finding = files.note;
+  if (!log_) {
+    finding.what += "; it stays as long as the start is refused, and a repair may need it";
+    return report_.add(std::move(finding));
+  }
+  const LogContent::Queue* const in_log = content_.find(files.queue);
+  const bool gone =
+      (in_log != nullptr && in_log->deleted) || (catalog_ && catalog_->queues.is_gone(files.queue));
+  if (options_.content && !gone) {
+    const auto unlogged = count_unlogged(files_, files.queue, files.directory, files.above, in_log);
+    if (!unlogged.is_ok()) return report_.problem(files.directory, unlogged.status());
+    if (*unlogged > 0) {
+      finding.kind = CheckFinding::Kind::kProblem;
+      finding.messages = *unlogged;
+      finding.what += "; but " + std::to_string(*unlogged) +
+                      " messages there are not in the log, and a start would remove them: "
+                      "files of the log are lost, or the checkpoint is an older copy. segue check "
+                      "--repair keeps them";
+      return report_.add(std::move(finding));
+    }
+  }
+  finding.what += "; what counts is in the log, and the next start removes it";
+  report_.add(std::move(finding));
 }
 
 // ---- the catalog

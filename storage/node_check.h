@@ -15,7 +15,9 @@
 #include "storage/checkpoint_file.h"
 #include "storage/data_check.h"
 #include "storage/data_directory.h"
+#include "storage/log_content.h"
 #include "storage/log_ends.h"
+#include "storage/queue_check.h"
 #include "storage/segment_context.h"
 #include "storage/wal_recovery.h"
 
@@ -44,6 +46,9 @@ class NodeCheck {
   /// Whether log, checkpoints and catalog reach as far as they are known to have been durable.
   void check_ends();
   void report_losses();
+  /// Files that no checkpoint names: whether a start that removes them loses something.
+  void report_unnamed();
+  void report_unnamed(UnnamedFiles& files);
   std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
 
   FileSystem& files_;
@@ -60,6 +65,8 @@ class NodeCheck {
   std::map<ShardId, LogIndex> applied_;
   std::vector<MissingSegment> missing_;
   MissingMessages losses_;
+  std::vector<UnnamedFiles> unnamed_;
+  LogContent content_;  // of the log behind the checkpoints; only if there are such files
   std::optional<RecoveredWal> log_;
   struct Catalog {
     std::uint64_t applied = 0;

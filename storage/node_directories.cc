@@ -20,8 +20,18 @@ bool is_nodes(FileSystem& files, const std::string& directory) {
 
 }  // namespace
 
+Status expect_directory(FileSystem& files, const std::string& directory) {
+  if (files.list(directory).is_ok()) return {};
+  if (!files.exists(directory)) {
+    return Status(Code::kNotFound, directory + ": there is no such directory");
+  }
+  return Status(Code::kNotFound,
+                directory + ": is no directory, or one that this user may not read");
+}
+
 Result<std::vector<std::string>> find_node_directories(FileSystem& files,
                                                        const std::string& directory) {
+  SEGUE_RETURN_IF_ERROR(expect_directory(files, directory));
   auto names = files.list(directory);
   if (!names.is_ok()) return names.status();
   if (is_nodes(files, directory)) return std::vector<std::string>{directory};
@@ -45,6 +55,10 @@ Result<LockedDirectories> lock_node_directories(FileSystem& files, const std::st
   locked.nodes = std::move(*nodes);
   for (const std::string& node : locked.nodes) {
     auto lock = DataDirectory::lock_existing(files, node);
+    if (lock.status().code() == Code::kIoError) {
+      return Status(Code::kNotFound,
+                    lock.status().message() + ": do this as the user that the node runs as");
+    }
     if (!lock.is_ok()) return lock.status();
     locked.locks.push_back(std::move(*lock));
   }

@@ -9,6 +9,9 @@
 
 namespace segue::storage {
 
+/// NOT_FOUND, in a sentence, if it is not there, is no directory, or may not be read by this user.
+Status expect_directory(FileSystem& files, const std::string& directory);
+
 /// The data directories of nodes: `directory` itself, or those right below, as `segue up` makes
 /// them. INVALID_CONFIG if there is none; IO_ERROR.
 Result<std::vector<std::string>> find_node_directories(FileSystem& files,

@@ -6,6 +6,7 @@
 
 #include "storage/backup_copy.h"
 #include "storage/data_directory.h"
+#include "storage/node_directories.h"
 #include "storage/wal_format.h"
 
 namespace segue::storage {
@@ -166,6 +167,7 @@ Result<BackupManifest> back_up(FileSystem& files, const Clock& clock, const std:
   const std::string root = without_slash(directory);
   Target target(files, without_slash(target_path));
   SEGUE_RETURN_IF_ERROR(check_apart(root, target.path()));
+  SEGUE_RETURN_IF_ERROR(expect_directory(files, root));
   auto identity = identity_of(files, root);
   if (!identity.is_ok()) return identity.status();
   auto lock = DataDirectory::lock_existing(files, root);
@@ -201,6 +203,7 @@ Result<BackupManifest> restore(FileSystem& files, const std::string& source,
   const std::string from = without_slash(source);
   Target target(files, without_slash(directory));
   SEGUE_RETURN_IF_ERROR(check_apart(from, target.path()));
+  SEGUE_RETURN_IF_ERROR(expect_directory(files, from));
   auto manifest = read_backup_manifest(files, from);
   if (!manifest.is_ok()) return manifest.status();
   SEGUE_RETURN_IF_ERROR(target.prepare(kLockName));

@@ -27,7 +27,7 @@ class QueueCheck {
         queue_{named.id, queue_name_of_directory(named.directory),
                queues_directory + "/" + named.directory} {}
 
-  void run(std::vector<MissingSegment>& missing) {
+  void run(std::vector<MissingSegment>& missing, std::vector<UnnamedFiles>& unnamed) {
     auto names = context_.files.list(queue_.directory);
     if (names.is_ok()) {
       names_ = std::move(*names);
@@ -43,7 +43,7 @@ class QueueCheck {
                          queue_.directory + "/" + segment_file_name(segment.name(), ".data"),
                          segment.first, segment.last, segment.valid});
     }
-    check_names(choice);
+    check_names(choice, unnamed);
   }
 
  private:
@@ -60,7 +60,7 @@ class QueueCheck {
                            copies.is_ok() ? std::move(*copies) : std::vector<FoundCopy>());
   }
 
-  void check_names(const SegmentChoice& choice) {
+  void check_names(const SegmentChoice& choice, std::vector<UnnamedFiles>& unnamed) {
     std::set<std::string> known{"queue_stat"};
     for (const CheckpointSegment& segment : choice.segments) {
       known.insert(segment_file_name(segment.name(), ".data"));
@@ -84,9 +84,12 @@ class QueueCheck {
     finding.queue = queue_.name;
     finding.what = std::to_string(left) + (left == 1 ? " file" : " files") +
                    " of segments that the checkpoint does not name (" + first +
-                   "): stored since, or left by a removal; what counts is in the log, and the next "
-                   "start removes them";
-    report_.add(std::move(finding));
+                   "): stored since, or left by a removal";
+    Sequence above;
+    for (const CheckpointSegment& segment : named_.segments) {
+      above = std::max(above, segment.last);
+    }
+    unnamed.push_back({std::move(finding), named_.id, queue_.directory, above});
   }
 
   SegmentContext& context_;
@@ -99,8 +102,9 @@ class QueueCheck {
 }  // namespace
 
 void check_queue(SegmentContext& context, CheckReport& report, const std::string& queues_directory,
-                 const CheckpointQueue& named, std::vector<MissingSegment>& missing) {
-  QueueCheck(context, report, queues_directory, named).run(missing);
+                 const CheckpointQueue& named, std::vector<MissingSegment>& missing,
+                 std::vector<UnnamedFiles>& unnamed) {
+  QueueCheck(context, report, queues_directory, named).run(missing, unnamed);
 }
 
 }  // namespace segue::storage

@@ -61,6 +61,7 @@ void SegmentCheck::run() {
   check_index_header();
   check_data_header();
   check_records();
+  check_flags();
   check_footer();
   check_sizes();
   report_.messages(good_);
@@ -226,6 +227,7 @@ void SegmentCheck::check_entry(const IndexEntry& expected) {
   const std::uint64_t place = IndexEntry::place(ordinal_);
   auto entry = IndexEntry::decode(raw, named_.first);
   if (entry) {
+    unsettled_ += entry->valid();
     const bool known_flags = (entry->flags & ~IndexEntry::kValid) == 0;
     entry->flags = expected.flags;
     if (*entry == expected && known_flags) return;
@@ -241,6 +243,20 @@ void SegmentCheck::check_entry(const IndexEntry& expected) {
   }
   finding.sequence = named_.first.value + expected.sequence_offset;
   finding.messages = 1;
+  report_.add(std::move(finding));
+}
+
+/// Flags are only ever cleared, and a checkpoint writes them before it counts.
+void SegmentCheck::check_flags() {
+  if (unsettled_ <= named_.valid) return;
+  CheckFinding finding =
+      in_index(0, "says of " + std::to_string(unsettled_) +
+                      " messages that they are not settled, but at the checkpoint there were " +
+                      std::to_string(named_.valid) +
+                      ": it is an older copy, or was made anew after damage, and the others come "
+                      "back");
+  finding.offset.reset();
+  finding.messages = unsettled_ - named_.valid;
   report_.add(std::move(finding));
 }
 

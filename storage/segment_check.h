@@ -60,6 +60,7 @@ class SegmentCheck {
   bool check_record();
   bool damaged_record();
   void check_entry(const IndexEntry& expected);
+  void check_flags();
   bool is_half_written(const IndexEntry& expected, const char* raw) const;
   std::uint64_t valid_from(std::uint32_t ordinal);
   CheckFinding in_data(std::uint64_t offset, std::string what) const;
@@ -84,7 +85,8 @@ class SegmentCheck {
   std::uint64_t least_;  // the next message's sequence is this or higher
   std::uint64_t body_bytes_ = 0;
   std::uint64_t good_ = 0;
-  bool whole_ = true;  // no record is damaged so far
+  std::uint64_t unsettled_ = 0;  // entries that say so
+  bool whole_ = true;            // no record is damaged so far
 };
 
 }  // namespace segue::storage

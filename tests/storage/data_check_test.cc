@@ -66,6 +66,15 @@ Checked check(FaultyFileSystem& files, const std::string& directory = "/data") {
       missing.found_in_log(QueueId{queue}, Sequence{first}, Sequence{last});
     }
   };
+  options.content = [](const ReplayedRecord& record, LogContent& content) {
+    std::istringstream in{std::string(record.command.view())};
+    char kind = 0;
+    std::uint64_t queue = 0, first = 0, last = 0;
+    in >> kind >> queue >> first >> last;
+    if (kind == 'E') content.enqueued(QueueId{queue}, Sequence{first}, Sequence{last});
+    if (kind == 'S') content.settled(QueueId{queue}, Sequence{first}, Sequence{last});
+    if (kind == 'D') content.deleted(QueueId{queue});
+  };
   const auto totals = check_data(files, directory, options);
   checked.status = totals.is_ok() ? Status() : totals.status();
   if (totals.is_ok()) checked.totals = *totals;
@@ -364,7 +373,10 @@ TEST(DataCheck, RefusesWhileANodeRunsAndWhereNoneIs) {
   }
   ASSERT_TRUE(disk.files.make_directories("/empty").is_ok());
   EXPECT_EQ(check(disk.files, "/empty").status.code(), Code::kInvalidConfig);
-  EXPECT_FALSE(check(disk.files, "/nowhere").status.is_ok());
+  EXPECT_EQ(check(disk.files, "/nowhere").status.code(), Code::kNotFound);
+  const Checked file = check(disk.files, "/data/identity");
+  EXPECT_EQ(file.status.code(), Code::kNotFound);
+  EXPECT_THAT(file.status.message(), HasSubstr("is no directory"));
 }
 
 TEST(DataCheck, TellsAFileThatCannotBeReadAndGoesOn) {
@@ -377,6 +389,62 @@ TEST(DataCheck, TellsAFileThatCannotBeReadAndGoesOn) {
   const Checked checked = check(disk.files);
   EXPECT_TRUE(checked.told(data)) << checked.text();
   EXPECT_GT(checked.totals.messages, 20u);
+}
+
+TEST(DataCheck, TellsMessagesThatTheNextStartWouldRemove) {
+  FaultyFileSystem files;
+  {
+    ModelNode node(files, 1500);
+    ASSERT_TRUE(node.run(1, "E 1 1 100"));
+    ASSERT_TRUE(node.checkpoint(ShardId{1}));
+    ASSERT_TRUE(node.run(1, "E 1 101 200"));
+    node.store(1, ~std::size_t{0});
+    for (int i = 0; i < 10; ++i) node.poll();
+  }
+  files.kill_process();
+  const Checked crashed = check(files);
+  EXPECT_THAT(crashed.problems, IsEmpty()) << crashed.text();
+  ASSERT_EQ(crashed.notes.size(), 1u) << crashed.text();
+  EXPECT_THAT(crashed.notes[0].what, HasSubstr("the next start removes it"));
+  for (const std::string& path : files.paths()) {
+    if (path.starts_with("/data/wal/") || path == "/data/log_ends") {
+      ASSERT_TRUE(files.remove(path).is_ok());
+    }
+  }
+  const Checked lost = check(files);
+  ASSERT_EQ(lost.problems.size(), 1u) << lost.text();
+  EXPECT_EQ(lost.problems[0].messages, 100u);
+  EXPECT_THAT(lost.problems[0].what,
+              AllOf(HasSubstr("a start would remove them"), HasSubstr("--repair keeps them")));
+  files.set_content("/data/wal/" + wal_file_name(1), std::string(8192, 'x'));
+  const Checked refused = check(files);
+  ASSERT_EQ(refused.notes.size(), 1u) << refused.text();
+  EXPECT_THAT(refused.notes[0].what, HasSubstr("as long as the start is refused"));
+}
+
+TEST(DataCheck, TellsAnOlderCopyOfAnIndex) {
+  FaultyFileSystem files;
+  std::map<std::string, std::string> older;
+  {
+    ModelNode node(files, 1 << 20);
+    ASSERT_TRUE(node.run(1, "E 1 1 100"));
+    ASSERT_TRUE(node.checkpoint(ShardId{1}));
+    for (const std::string& path : files.paths()) {
+      if (path.ends_with(".index")) older[path] = files.content(path);
+    }
+    ASSERT_TRUE(node.run(1, "S 1 10 19"));
+    ASSERT_TRUE(node.checkpoint(ShardId{1}));
+    node.stop();
+  }
+  EXPECT_THAT(check(files).problems, IsEmpty());
+  ASSERT_EQ(older.size(), 1u);
+  const auto& [path, content] = *older.begin();
+  files.set_content(path, content);
+  const Checked checked = check(files);
+  ASSERT_EQ(checked.problems.size(), 1u) << checked.text();
+  EXPECT_TRUE(checked.told(path));
+  EXPECT_EQ(checked.problems[0].messages, 10u);
+  EXPECT_THAT(checked.problems[0].what, HasSubstr("older copy"));
 }
 
 TEST(CheckReport, TellsTheFirstFindingsOfAFileAndHowManyThereAre) {
