@@ -39,8 +39,9 @@ int exit_code_of(client::ErrorCode code) {
 }
 
 // What one can do about it; empty when the sentence says it all.
-std::string_view hint_of(client::ErrorCode code) {
-  switch (code) {
+std::string_view hint_of(const client::Error& error) {
+  const auto names = [&](const char* what) { return error.text.find(what) != std::string::npos; };
+  switch (error.code) {
     case client::ErrorCode::kTimeout:
       return "whether it was done is not known; `segue status` shows what is up";
     case client::ErrorCode::kDisconnected:
@@ -51,6 +52,8 @@ std::string_view hint_of(client::ErrorCode code) {
     case client::ErrorCode::kShardBlocked:
       return "the node is short of memory or disk: consume, or give it more; see `segue status`";
     case client::ErrorCode::kNotFound:
+      // A node may be what is not there.
+      if (!names("queue") && !names("exchange")) return {};
       return "`segue queue list` and `segue exchange list` show what there is";
     case client::ErrorCode::kResourceLocked:
       return "the queue is exclusive to another session";
@@ -76,7 +79,7 @@ int report(Console& console, const client::Error& error) {
   std::string line = "segue: " + printable(error.text.empty() ? error.to_string() : error.text);
   line += " (" + std::string(error.name()) + ")";
   console.note(line);
-  const std::string_view hint = hint_of(error.code);
+  const std::string_view hint = hint_of(error);
   if (!hint.empty()) console.note("  " + std::string(hint));
   return exit_code_of(error.code);
 }

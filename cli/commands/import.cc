@@ -34,6 +34,9 @@ constexpr const char* kDescription =
     "fails\n"
     "it says which N leads on without a gap.\n"
     "\n"
+    "Exit codes beside the usual ones: 1 messages were refused, or reached no queue; 64 --skip is\n"
+    "more than the stream has; 74 the stream is damaged, cut short, or none.\n"
+    "\n"
     "Examples:\n"
     "  segue import < orders.segue\n"
     "  segue import copy < orders.segue\n"
@@ -89,6 +92,13 @@ class ImportCommand final : public SessionCommand {
     if (!settled && code == kExitOk) {
       code = console.stop_requested() ? kExitInterrupted : kExitTimeout;
       console.note("segue: " + counted(counts.open(), "message") + " were not answered");
+    }
+    if (code == kExitOk && skipped_ < skip_) {
+      return fail(console,
+                  "--skip " + std::to_string(skip_) +
+                      " leaves out more than the stream has: " + counted(skipped_, "message") +
+                      ". Nothing was imported; is it the right file?",
+                  kExitUsage);
     }
     if (code == kExitOk) {
       console.write("imported " + counted(counts.confirmed, "message") +

@@ -144,6 +144,13 @@ TEST_F(Export, ImportsWhatComesBeforeDamageAndGoesOnBehindIt) {
   EXPECT_EQ(rest.code, 0) << rest.err;
   expect_holds("copy", 0, kMessages);
 
+  const std::string all = std::to_string(kMessages);
+  EXPECT_EQ(segue({"import", "copy", "--skip", all}, made.out).code, 0);
+  const Ran beyond = segue({"import", "copy", "--skip", std::to_string(kMessages + 1)}, made.out);
+  EXPECT_EQ(beyond.code, 64);
+  EXPECT_NE(beyond.err.find("--skip " + std::to_string(kMessages + 1)), std::string::npos);
+  EXPECT_NE(beyond.err.find("has: "), std::string::npos) << beyond.err;
+
   const Ran cut = segue({"import", "copy"}, made.out.substr(0, made.out.size() - 10));
   EXPECT_EQ(cut.code, 74) << cut.err;
   EXPECT_NE(cut.err.find("is cut short"), std::string::npos) << cut.err;
