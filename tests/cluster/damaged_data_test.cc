@@ -225,6 +225,38 @@ TEST_F(DamagedData, ADamagedCheckpointIsRefusedAndRepairedWhenAsked) {
   EXPECT_EQ(consume(kMessages - 500).size(), static_cast<std::size_t>(kMessages - 500));
 }
 
+TEST_F(DamagedData, WithAnOlderCheckpointARepairKeepsEveryMessage) {
+  const auto checkpoint = [&] {
+    std::string found;
+    for (const auto& entry : fs::recursive_directory_iterator(data("shards"))) {
+      if (entry.path().filename() == "checkpoint" && entry.file_size() > 150) found = entry.path();
+    }
+    return found;
+  };
+  stop_node();
+  const std::string path = checkpoint();
+  ASSERT_FALSE(path.empty());
+  const std::string older = content(path);
+  start_node();
+  MessageHeader header;
+  header.routing_key = "q";
+  for (int i = kMessages; i < 4 * kMessages; ++i) {
+    ASSERT_TRUE(connection_->publisher().publish(header, body(i)));
+  }
+  ASSERT_TRUE(connection_->publisher().wait_for_confirms(kLong));
+  stop_node();
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << older;
+
+  const std::string directory = cluster_.data_dir("n1");
+  EXPECT_EQ(check({directory}).code, 1);
+  const Ran repaired = check({directory, "--repair"});
+  EXPECT_EQ(repaired.code, 4) << repaired.out;
+  EXPECT_NE(repaired.out.find("Missing: "), std::string::npos) << repaired.out;
+  start_node();
+  EXPECT_EQ(ready(), static_cast<std::uint64_t>(4 * kMessages)) << repaired.out;
+  EXPECT_EQ(consume(4 * kMessages).size(), static_cast<std::size_t>(4 * kMessages));
+}
+
 TEST(DamagedCatalog, OfANodeThatDoesNotLeadItIsGivenToItAgain) {
   TestCluster::Options options{.routers = 1, .nodes = 2, .shards = 4};
   options.yaml = "storage: {data_dir: \"${DATA}\"}\ntimeouts: {reconnect_max: 200ms}\n";
