@@ -74,20 +74,57 @@ void FileDiskDataCenter::note_log_ends() {
   noted_at_file_ = wal_->current_file();
   if (!log_ends_.note({noted_at_file_, wal_->durable_ends()})) return;
   writing_log_ends_ = true;
-  auto status = std::make_shared<Status>();
-  executor_->post({[this, status, noted = log_ends_.noted()] {
-                     *status = log_ends_.write(noted);
+  begin_log_ends();
+  auto written = std::make_shared<LogEndsWritten>();
+  executor_->post({[this, written, noted = log_ends_.noted()] {
+                     *written = put_log_ends(noted);
                      return true;
                    },
-                   [this, status] {
+                   [this, written] {
                      writing_log_ends_ = false;
-                     if (!*status) context_.log.warn("log_ends_not_written", {{"reason", *status}});
+                     end_log_ends(*written);
                    }});
 }
 
 void FileDiskDataCenter::write_log_ends() {
-  const Status written = log_ends_.write(log_ends_.noted());
-  if (!written) context_.log.warn("log_ends_not_written", {{"reason", written}});
+  begin_log_ends();
+  end_log_ends(put_log_ends(log_ends_.noted()));
+}
+
+FileDiskDataCenter::LogEndsWritten FileDiskDataCenter::put_log_ends(const LogNote& note) const {
+  LogEndsWritten written{log_ends_.write(note)};
+  // The old note would keep the log from letting go of the file that it names, on a disk that may
+  // be full.
+  if (!written.status) written.is_gone = log_ends_.remove().is_ok();
+  return written;
+}
+
+namespace {
+
+constexpr std::uint64_t kNoFile = ~std::uint64_t{0};
+
+/// What WalWriter::keep_files_from() takes, for a note that names this file, or 0.
+std::uint64_t kept_from(std::uint64_t noted_file) {
+  return noted_file == 0 ? kNoFile : noted_file;
+}
+
+}  // namespace
+
+void FileDiskDataCenter::begin_log_ends() {
+  wal_->keep_files_from(std::min(kept_from(durable_note_), kept_from(log_ends_.noted().last_file)));
+}
+
+void FileDiskDataCenter::end_log_ends(const LogEndsWritten& written) {
+  if (!written.status) {
+    const char* const effect =
+        written.is_gone ? "it is removed: until the log goes on in another file, a start does not "
+                          "notice lost files"
+                        : "the log keeps its files from the one on that is noted there";
+    context_.log.warn("log_ends_not_written", {{"reason", written.status}, {"effect", effect}});
+    if (!written.is_gone) return;
+  }
+  durable_note_ = written.is_gone ? 0 : log_ends_.noted().last_file;
+  wal_->keep_files_from(kept_from(durable_note_));
 }
 
 // ---- the log

@@ -90,7 +90,18 @@ class FileDiskDataCenter final : public DiskDataCenter {
   Status load_log_ends();
   /// Writes down how far the log is durable, once for each of its files.
   void note_log_ends();
+  struct LogEndsWritten {
+    Status status;
+    bool is_gone = false;  // it could not be written, and was removed
+  };
+  /// The note, at once.
   void write_log_ends();
+  /// Any thread.
+  LogEndsWritten put_log_ends(const LogNote& note) const;
+  /// Until the note is on the disk, the files of the log stay that the old one or the new one
+  /// names.
+  void begin_log_ends();
+  void end_log_ends(const LogEndsWritten& written);
   void refresh_free_bytes();
 
   FileSystem& files_;
@@ -105,6 +116,7 @@ class FileDiskDataCenter final : public DiskDataCenter {
   std::unique_ptr<WalWriter> wal_;
   LogEndsFile log_ends_;
   std::uint64_t noted_at_file_ = 0;
+  std::uint64_t durable_note_ = 0;  // the file that the note on the disk names, or 0
   bool writing_log_ends_ = false;
   // A checkpoint of the shard is being written; those that wait for its end.
   std::map<ShardId, std::vector<CheckpointCall>> checkpoints_;

@@ -36,6 +36,8 @@ Result<OpenedDisk> FileDiskDataCenter::recover(std::unique_ptr<FileDiskDataCente
   auto writer = WalWriter::open(files_, wal_options(), *log);
   if (!writer.is_ok()) return writer.status();
   wal_ = std::move(*writer);
+  durable_note_ = log_ends_.noted().last_file;
+  begin_log_ends();
 
   if (options_.gc) {
     GcOptions gc = *options_.gc;
@@ -130,6 +132,13 @@ Status FileDiskDataCenter::replay_log(const std::vector<RecoveredShard>& shards,
 }
 
 Status FileDiskDataCenter::load_log_ends() {
+  if (!directory_->is_new() && !files_.exists(directory_->path_of("log_ends"))) {
+    context_.log.warn("log_ends_missing",
+                      {{"path", directory_->path_of("log_ends")},
+                       {"effect",
+                        "a checkpoint, or the first or last files of the log, that are "
+                        "missing or older copies may not be noticed this time"}});
+  }
   const Status loaded = log_ends_.load();
   if (loaded.code() != Code::kCorruption) return loaded;
   // It only helps to find other damage.

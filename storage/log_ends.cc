@@ -103,13 +103,16 @@ Status LogEndsFile::load() {
 Status LogEndsFile::check(std::uint32_t shard_count, const std::vector<RecoveredShard>& checkpoints,
                           const RecoveredWal& log) const {
   SEGUE_RETURN_IF_ERROR(check_ends(shard_count, checkpoints, log.ends));
-  const std::uint64_t highest = log.next_file - 1;
-  if (highest >= noted_.last_file) return {};
+  // A later file that only was prepared does not stand for it.
+  const bool there = noted_.last_file == 0 || log.last_written > noted_.last_file ||
+                     std::binary_search(log.numbers.begin(), log.numbers.end(), noted_.last_file);
+  if (there) return {};
   return Status(Code::kCorruption,
                 directory_ + "/wal: the log was written in file " +
                     wal_file_name(noted_.last_file) + ", which is missing; " +
-                    (highest == 0 ? "there is no file of the log at all"
-                                  : "the last one there is " + wal_file_name(highest)) +
+                    (log.last_written == 0 ? "no other file has anything of the log"
+                                           : "the last one that has something of the log is " +
+                                                 wal_file_name(log.last_written)) +
                     kWhatToDo + path());
 }
 
@@ -153,7 +156,10 @@ Status LogEndsFile::expect_no_file_behind(const RecoveredWal& log) {
   if (noted_.last_file <= last_used) return {};
   noted_.last_file = last_used;
   if (write(noted_)) return {};
-  // Without the file nothing is expected at all, and that takes no space.
+  return remove();
+}
+
+Status LogEndsFile::remove() const {
   SEGUE_RETURN_IF_ERROR(files_.remove(path()));
   return files_.sync_directory(directory_);
 }

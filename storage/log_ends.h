@@ -17,7 +17,7 @@ namespace segue::storage {
 
 /// What the next start must find, at least.
 struct LogNote {
-  /// The log has a file with this number or a higher one, and it may be needed; 0: none is.
+  /// The log has this file, or has gone on in a later one, and it may be needed; 0: none is.
   std::uint64_t last_file = 0;
   /// Of each shard, up to which index its records are durable: in a synced part of the log, or in
   /// what makes the log needless (a checkpoint, catalog.db).
@@ -51,6 +51,8 @@ class LogEndsFile {
   /// Puts `noted` in the place of the file, whole or not at all. On a failure the old one stays.
   /// Any thread, one at a time.
   Status write(const LogNote& noted) const;
+  /// Removes the file: nothing is expected then, and that takes no space. As write().
+  Status remove() const;
 
  private:
   Status check_ends(std::uint32_t shard_count, const std::vector<RecoveredShard>& checkpoints,

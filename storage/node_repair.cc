@@ -373,6 +373,8 @@ Status NodeRepair::rewrite_log(const std::string& reason) {
   work_.done(work_.path_of("wal"), std::move(what), {}, loss);
   for (const auto& [shard, end] : written->ends) log_.ends.push_back({shard, end});
   log_.next_file = first_file + 1;
+  log_.numbers = {first_file};
+  log_.last_written = first_file;
   if (work_.rehearsal()) return {};
   SEGUE_RETURN_IF_ERROR(mark_made_log());
   return install_log();

@@ -233,8 +233,9 @@ Status SegmentRecovery::recover_index(const Queue& queue, const CheckpointSegmen
                         {"path", index.path()},
                         {"messages", segment.validity.valid() - named.valid},
                         {"reason",
-                         "the index had been damaged and made anew, and the node ended "
-                         "before the next checkpoint"}});
+                         "the index does not have the flags of the last checkpoint: it was "
+                         "replaced by an older copy, or was damaged and made anew just before the "
+                         "node ended"}});
   }
   if (scanned.code() != Code::kCorruption) return scanned;
   context_.log.warn(

@@ -79,11 +79,25 @@ Status WalFiles::sweep(const RecoveredWal& recovered) {
 void WalFiles::release(std::uint64_t number, std::uint64_t file_bytes) {
   std::lock_guard lock(mutex_);
   released_.push_back({number, file_bytes});
-  released_count_.store(released_.size(), std::memory_order_relaxed);
+  count_recyclable();
+}
+
+void WalFiles::keep_from(std::uint64_t number) {
+  std::lock_guard lock(mutex_);
+  keep_from_ = number;
+  count_recyclable();
+}
+
+void WalFiles::count_recyclable() {
+  const auto kept = std::find_if(released_.begin(), released_.end(), [this](const Released& file) {
+    return file.number >= keep_from_;
+  });
+  recyclable_.store(static_cast<std::uint64_t>(kept - released_.begin()),
+                    std::memory_order_relaxed);
 }
 
 bool WalFiles::wants_preparation() const {
-  const bool work = released_count_.load(std::memory_order_relaxed) > 0 ||
+  const bool work = recyclable_.load(std::memory_order_relaxed) > 0 ||
                     prepared_bytes_.load(std::memory_order_relaxed) < wanted_bytes_;
   if (!work) return false;
   return !is_short() ||
@@ -119,13 +133,13 @@ Status WalFiles::recycle_released() {
     Released file{};
     {
       std::lock_guard lock(mutex_);
-      if (released_.empty()) return Status::ok();
+      if (released_.empty() || released_.front().number >= keep_from_) return Status::ok();
       file = released_.front();
     }
     SEGUE_RETURN_IF_ERROR(recycle(file));
     std::lock_guard lock(mutex_);
     released_.pop_front();
-    released_count_.store(released_.size(), std::memory_order_relaxed);
+    count_recyclable();
   }
 }
 

@@ -42,6 +42,8 @@ class WalFiles {
 
   /// The file's records are no longer needed. To be called in the files' order.
   void release(std::uint64_t number, std::uint64_t file_bytes);
+  /// Released files with this number or a higher one stay, until this is called again.
+  void keep_from(std::uint64_t number);
   /// True when prepare() has something to do. Cheap.
   bool wants_preparation() const;
   /// Recycles what was released, then prepares files until there are enough. Does nothing while
@@ -72,6 +74,7 @@ class WalFiles {
 
   Status sweep(const RecoveredWal& recovered);
   Status recycle_released();
+  void count_recyclable();  // with the mutex held
   Status recycle(const Released& file);
   Status prepare_one();
   Result<std::string> next_spare();
@@ -100,10 +103,11 @@ class WalFiles {
   bool preparing_ = false;  // one thread at a time
   std::deque<PreparedWalFile> prepared_;
   std::deque<Released> released_;
+  std::uint64_t keep_from_ = ~std::uint64_t{0};
   std::string problem_;
   std::uint64_t wakes_ = 0;
   std::atomic<std::uint64_t> prepared_bytes_{0};
-  std::atomic<std::uint64_t> released_count_{0};
+  std::atomic<std::uint64_t> recyclable_{0};  // of released_
   std::atomic<bool> short_{false};
   std::atomic<std::int64_t> retry_at_{0};  // nanoseconds of the clock
 };

@@ -59,8 +59,10 @@ Status WalReader::check_header(std::uint64_t node_hash) {
                       "or start the node that it belongs to");
   }
   if (header->number != number_) {
-    return Status(Code::kCorruption, path_ + ": offset 16: the file says that it is number " +
-                                         std::to_string(header->number));
+    return Status(Code::kCorruption,
+                  path_ + ": offset 16: has another file's name: it says that it is number " +
+                      std::to_string(header->number) + ", so it was named " +
+                      wal_file_name(header->number) + ". Give it that name again");
   }
   seed_ = header->seed();
   return Status::ok();

@@ -204,6 +204,8 @@ Status Recovery::judge_end(std::size_t at) {
 }
 
 RecoveredWal Recovery::finish() {
+  result_.numbers = numbers_;
+  if (!used_.empty()) result_.last_written = used_.back().use.number;
   // A file behind the last record holds nothing but the mark of a clean stop, or of a start.
   while (!used_.empty() && used_.back().use.highest.empty()) used_.pop_back();
   const std::uint64_t last_used = used_.empty() ? 0 : used_.back().use.number;

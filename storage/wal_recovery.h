@@ -35,8 +35,10 @@ struct WalTornTail {
 
 /// What recover_wal() found: WalWriter::open() carries on from here.
 struct RecoveredWal {
-  std::vector<WalFileUse> files;      // with records, in log order
-  std::vector<std::uint64_t> unused;  // numbers of prepared files behind them without records
+  std::vector<WalFileUse> files;       // with records, in log order
+  std::vector<std::uint64_t> unused;   // numbers of prepared files behind them without records
+  std::vector<std::uint64_t> numbers;  // of all files, ascending
+  std::uint64_t last_written = 0;      // the last file that has a group of the log; 0: none
   std::uint64_t last_group = 0;
   std::uint64_t next_file = 1;  // higher than every number in the directory
   std::uint64_t records = 0;

@@ -73,7 +73,6 @@ WalWriter::WalWriter(FileSystem& files, WalOptions options, const RecoveredWal& 
 Status WalWriter::start(const RecoveredWal& recovered) {
   SEGUE_RETURN_IF_ERROR(files_.open(recovered));
   SEGUE_RETURN_IF_ERROR(appender_.start());
-  if (!used_.empty()) last_number_ = used_.back().number;
   if (appender_.has_file()) {
     begin_file(appender_.file_number());
     used_.back().file_bytes = options_.file_bytes;
@@ -89,7 +88,6 @@ WalWriter::~WalWriter() {
 
 void WalWriter::begin_file(std::uint64_t number) {
   used_.push_back({number, 0, 0, {}});
-  last_number_ = number;
   writing_ = true;
 }
 
@@ -196,7 +194,7 @@ void WalWriter::drain_reports() {
 
 void WalWriter::take_report(Report& report) {
   for (WalFileProgress& file : report.progress) {
-    if (!writing_ || last_number_ != file.number) begin_file(file.number);
+    if (!writing_ || used_.back().number != file.number) begin_file(file.number);
     WalFileUse& use = used_.back();
     note_written(file.used_bytes - std::max<std::uint64_t>(use.used_bytes, kWalBlock),
                  file.highest);

@@ -73,8 +73,12 @@ class WalWriter {
   /// (and releasing) them frees it.
   std::vector<ShardId> pinning() const;
   WalUsage usage() const;
-  /// The number of the file that was written to last, as far as is known here.
-  std::uint64_t current_file() const { return last_number_; }
+  /// The file that the log's end is in, as far as is known here; 0: no file is needed.
+  std::uint64_t current_file() const { return used_.empty() ? 0 : used_.back().number; }
+  /// Files with this number or a higher one are not recycled until this is called again: it is
+  /// written down that the log has that file. To be called before that begins, and, with what is
+  /// written down then, when it has ended.
+  void keep_files_from(std::uint64_t number) { files_.keep_from(number); }
   /// Of each shard, up to where its records are durable for sure: released, or in a file that was
   /// synced before the current one was begun; after a stop() that went well, all of them.
   std::map<ShardId, LogIndex> durable_ends() const;
@@ -161,7 +165,6 @@ class WalWriter {
   /// The last of used_ is being written. Not so after a start on a disk that is full, until there
   /// is a file to write to.
   bool writing_ = false;
-  std::uint64_t last_number_ = 0;
   // The log behind the oldest record that is not released, in stretches of about a megabyte: a file
   // is let go of as a whole, but what was released of it does not count as written any more.
   std::deque<Stretch> stretches_;

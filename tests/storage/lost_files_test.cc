@@ -6,6 +6,7 @@
 
 #include "storage/wal_format.h"
 #include "tests/storage/model_workload.h"
+#include "tests/storage/refused_start.h"
 #include "tests/storage/worked_disk.h"
 
 namespace segue::storage {
@@ -88,10 +89,112 @@ TEST(LostFiles, TheFileThatTellsWhatIsMissingCanBeGivenUp) {
   WorkedDisk disk(End::kStopped, /*checkpoint_at_end=*/false);
   disk.remove_all("/data/wal");
   ASSERT_TRUE(disk.files.remove("/data/log_ends").is_ok());
-  const auto held = disk.held();
+  ModelNode node(disk.files);
+  ASSERT_TRUE(node.opened().is_ok()) << node.opened().to_string();
+  const auto held = node.held();
   ASSERT_TRUE(held.has_value());
   EXPECT_EQ(held->at(1).size(), 380u);  // as of the checkpoint
   EXPECT_TRUE(disk.files.exists("/data/log_ends"));
+  EXPECT_TRUE(node.log().contains("WARN event=log_ends_missing"));
+}
+
+TEST(LostFiles, PreparedFilesDoNotStandForTheOneThatWasWritten) {
+  for (std::uint64_t records = 1; records <= 40; ++records) {
+    FaultyFileSystem files;
+    {
+      ModelNode node(files);
+      for (std::uint64_t i = 1; i <= records; ++i) {
+        const std::string place = std::to_string(i);
+        ASSERT_TRUE(node.run(1, "E 1 " + place + " " + place + " " + std::string(3000, 'x')));
+      }
+      // The file that is written to now is noted.
+      for (int i = 0; i < 5; ++i) node.poll();
+      files.kill_process();
+    }
+    const MemoryDisk::Image image = files.image();
+    Model whole;
+    std::string written;
+    {
+      const auto log = recover_wal(files, {"/data/wal", wal_node_hash("c", "n"), {}},
+                                   [](const ReplayedRecord&) { return Status(); });
+      ASSERT_TRUE(log.is_ok());
+      ASSERT_FALSE(log->unused.empty()) << "no file is prepared";
+      written = "/data/wal/" + wal_file_name(log->files.back().number);
+      ModelNode node(files);
+      whole = *node.held();
+    }
+    files.restore(image);
+    ASSERT_TRUE(files.remove(written).is_ok());
+    const Status refused = refused_start(files);
+    EXPECT_EQ(refused.code(), Code::kCorruption);
+    EXPECT_THAT(refused.message(), HasSubstr(written.substr(10))) << records;
+    files.restore(image);
+    ModelNode node(files);
+    ASSERT_TRUE(node.opened().is_ok()) << node.opened().to_string();
+    EXPECT_EQ(node.held(), whole);
+  }
+}
+
+TEST(LostFiles, TheNotedFileStaysUntilItsSuccessorIsNoted) {
+  // The note cannot be written, nor removed: all files stay from the noted one on, and a start
+  // finds it whenever the process ends.
+  FaultyFileSystem files;
+  {
+    ModelNode node(files);
+    files.fail_path("log_ends", FaultyFileSystem::kAny, Code::kIoError);
+    for (std::uint64_t round = 0; round < 20; ++round) {
+      const std::uint64_t first = node.next_sequence(1);
+      ASSERT_TRUE(node.run(1, "E 1 " + std::to_string(first) + " " + std::to_string(first) + " " +
+                                  std::string(3000, 'x')));
+      ASSERT_TRUE(node.checkpoint(ModelNode::shard_of(1)));
+      for (int i = 0; i < 5; ++i) node.poll();
+    }
+    EXPECT_TRUE(node.log().contains("event=log_ends_not_written"));
+    files.kill_process();
+  }
+  files.clear_faults();
+  EXPECT_TRUE(files.exists("/data/wal/" + wal_file_name(1)));
+  ModelNode node(files);
+  ASSERT_TRUE(node.opened().is_ok()) << node.opened().to_string();
+  EXPECT_EQ((*node.held())[1].size(), 20u);
+}
+
+TEST(LostFiles, ANoteThatCannotBeWrittenIsRemovedSoThatTheLogIsRecycled) {
+  FaultyFileSystem files;
+  {
+    ModelNode node(files);
+    files.fail_path("log_ends.new", FaultyFileSystem::kWrite, Code::kNoSpace);
+    for (std::uint64_t round = 0; round < 40; ++round) {
+      const std::uint64_t first = node.next_sequence(1);
+      ASSERT_TRUE(node.run(1, "E 1 " + std::to_string(first) + " " + std::to_string(first) + " " +
+                                  std::string(3000, 'x')));
+      ASSERT_TRUE(node.checkpoint(ModelNode::shard_of(1)));
+      for (int i = 0; i < 5; ++i) node.poll();
+    }
+    EXPECT_FALSE(files.exists("/data/log_ends"));
+    EXPECT_FALSE(files.exists("/data/wal/" + wal_file_name(1)));
+    EXPECT_LT(node.disk().stats().wal_bytes, 100'000u);
+    files.kill_process();
+  }
+  files.clear_faults();
+  ModelNode node(files);
+  ASSERT_TRUE(node.opened().is_ok()) << node.opened().to_string();
+  EXPECT_EQ((*node.held())[1].size(), 40u);
+  EXPECT_TRUE(files.exists("/data/log_ends"));
+}
+
+TEST(LostFiles, FilesOfTheLogThatWereSwappedSayWhichNamesTheyHad) {
+  WorkedDisk disk(End::kKilled);
+  auto log = disk.paths_in("/data/wal/");
+  std::erase_if(log, [](const std::string& path) { return !path.ends_with(".wal"); });
+  ASSERT_GE(log.size(), 2u);
+  const std::string one = disk.files.content(log[0]);
+  disk.files.set_content(log[0], disk.files.content(log[1]));
+  disk.files.set_content(log[1], one);
+  const Status refused = refused_start(disk.files);
+  EXPECT_EQ(refused.code(), Code::kCorruption);
+  EXPECT_THAT(refused.message(), AllOf(HasSubstr(log[0] + ": offset 16"),
+                                       HasSubstr("it was named " + log[1].substr(10))));
 }
 
 TEST(LostFiles, NoFileOfTheLogCanBeLostOrCutUnnoticedAfterAStop) {
