@@ -25,17 +25,20 @@ bool is_shard_name(std::string_view name) {
 
 }  // namespace
 
-FileCopy::FileCopy(std::unique_ptr<File> from, std::unique_ptr<File> to, std::uint64_t most)
-    : from_(std::move(from)), to_(std::move(to)), most_(most) {}
+FileCopy::FileCopy(std::unique_ptr<File> from, std::unique_ptr<File> to, std::uint64_t most,
+                   std::uint64_t padded)
+    : from_(std::move(from)), to_(std::move(to)), most_(most), padded_(padded) {}
 
 Result<std::unique_ptr<FileCopy>> FileCopy::open(FileSystem& files, const std::string& from,
-                                                 const std::string& to, std::uint64_t most) {
+                                                 const std::string& to, std::uint64_t most,
+                                                 std::uint64_t padded) {
   auto source = files.open(from, OpenMode::kRead);
   if (!source.is_ok()) return source.status();
   auto copy = files.open(to, OpenMode::kReadWrite);
   if (!copy.is_ok()) return copy.status();
   SEGUE_RETURN_IF_ERROR((*copy)->truncate(0));
-  return std::unique_ptr<FileCopy>(new FileCopy(std::move(*source), std::move(*copy), most));
+  return std::unique_ptr<FileCopy>(
+      new FileCopy(std::move(*source), std::move(*copy), most, padded));
 }
 
 Result<bool> FileCopy::step() {
@@ -58,11 +61,23 @@ Result<bool> FileCopy::step() {
     offset_ += piece.size();
   }
   const bool ended = piece.size() < room || offset_ == most_;
+  if (ended && offset_ < padded_) SEGUE_RETURN_IF_ERROR(pad());
   if (offset_ - synced_ >= kSyncEvery || (ended && synced_ > 0)) {
     SEGUE_RETURN_IF_ERROR(to_->sync());
     synced_ = offset_;
   }
   return ended;
+}
+
+Status FileCopy::pad() {
+  SEGUE_RETURN_IF_ERROR(to_->truncate(padded_));
+  const std::string zeros(std::min<std::uint64_t>(kPiece, padded_ - offset_), '\0');
+  while (offset_ < padded_) {
+    const std::uint64_t bytes = std::min<std::uint64_t>(zeros.size(), padded_ - offset_);
+    checksum_.update(std::string_view(zeros).substr(0, bytes));
+    offset_ += bytes;
+  }
+  return {};
 }
 
 Result<std::vector<std::string>> BackupWalk::list(const std::string& below) const {

@@ -18,9 +18,11 @@ class FileCopy {
  public:
   static constexpr std::size_t kPiece = 1 << 20;
 
-  /// Copies the first `most` bytes of `from`, or all there are, into `to`, which is made.
+  /// Copies the first `most` bytes of `from`, or all there are, into `to`, which is made; zeros
+  /// follow up to the size `padded`, which take no space where the file system has sparse files.
   static Result<std::unique_ptr<FileCopy>> open(FileSystem& files, const std::string& from,
-                                                const std::string& to, std::uint64_t most = kAll);
+                                                const std::string& to, std::uint64_t most = kAll,
+                                                std::uint64_t padded = 0);
   static constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
 
   /// Copies the next piece; true when that was the last. Writes what is large to the disk on the
@@ -30,11 +32,14 @@ class FileCopy {
   std::uint64_t checksum() const { return checksum_.digest(); }
 
  private:
-  FileCopy(std::unique_ptr<File> from, std::unique_ptr<File> to, std::uint64_t most);
+  FileCopy(std::unique_ptr<File> from, std::unique_ptr<File> to, std::uint64_t most,
+           std::uint64_t padded);
+  Status pad();
 
   std::unique_ptr<File> from_;
   std::unique_ptr<File> to_;
   const std::uint64_t most_;
+  const std::uint64_t padded_;
   std::uint64_t offset_ = 0;
   std::uint64_t synced_ = 0;
   StreamingChecksum checksum_;

@@ -197,8 +197,9 @@ void OnlineBackup::take_log_extent() {
   std::vector<Item> log;
   for (const WalFileUse& file : parts_.log_extent()) {
     const std::string path = "wal/" + wal_file_name(file.number);
-    log.push_back({parts_.root + "/" + path, path, file.used_bytes});
-    work_->total_bytes += file.used_bytes;
+    // A file of the log that is shorter than it was made is taken for damaged.
+    log.push_back({parts_.root + "/" + path, path, file.used_bytes, file.file_bytes});
+    work_->total_bytes += std::max(file.used_bytes, file.file_bytes);
   }
   work_->held.insert(work_->held.begin(), std::make_move_iterator(log.begin()),
                      std::make_move_iterator(log.end()));
@@ -288,7 +289,7 @@ Status OnlineBackup::open_next(Work& work, const Item& item) const {
     work.directory_made = parent_of(to);
     SEGUE_RETURN_IF_ERROR(parts_.files.make_directories(work.directory_made));
   }
-  auto copy = FileCopy::open(parts_.files, item.from, to, item.bytes);
+  auto copy = FileCopy::open(parts_.files, item.from, to, item.bytes, item.padded);
   if (!copy.is_ok()) return copy.status();
   work.copy = std::move(*copy);
   return {};

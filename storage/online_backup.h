@@ -58,6 +58,7 @@ class OnlineBackup {
     std::string from;  // absolute
     std::string path;  // in the backup
     std::uint64_t bytes = 0;
+    std::uint64_t padded = 0;  // zeros follow, up to this size
   };
   /// One backup's work; touched by one job at a time, and between jobs by the reactor's thread.
   struct Work {

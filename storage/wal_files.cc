@@ -166,7 +166,8 @@ Status WalFiles::prepare_one() {
   auto file = open_file(spare_path);
   if (!file) return file.status();
 
-  const WalFileHeader header{number, options_.node_hash, random_.next_u64()};
+  const WalFileHeader header{number, options_.node_hash, random_.next_u64(),
+                             static_cast<std::uint32_t>(options_.file_bytes / kWalBlock)};
   AlignedBuffer block(kWalBlock);
   std::memset(block.data(), 0, kWalBlock);
   header.encode(block.data());

@@ -42,7 +42,7 @@ std::string numbered(std::uint64_t number, std::string_view suffix) {
 void WalFileHeader::encode(char* to) const {
   store_le(to, kFileMagic);
   store_le(to + 8, kWalVersion);
-  store_le(to + 12, std::uint32_t{0});
+  store_le(to + 12, blocks);
   store_le(to + 16, number);
   store_le(to + 24, node_hash);
   store_le(to + 32, salt);
@@ -61,7 +61,7 @@ Result<WalFileHeader> WalFileHeader::decode(const char* from, const std::string&
                       ": start it with the Segue that wrote it");
   }
   return WalFileHeader{load_le<std::uint64_t>(from + 16), load_le<std::uint64_t>(from + 24),
-                       load_le<std::uint64_t>(from + 32)};
+                       load_le<std::uint64_t>(from + 32), load_le<std::uint32_t>(from + 12)};
 }
 
 std::uint64_t WalFileHeader::seed() const {

@@ -18,7 +18,7 @@ namespace segue::storage {
 //   file header            group (starts at a block)       record
 //    0  u64 magic           0  u32 magic                    0  u32 magic
 //    8  u32 version         4  u32 records                  4  u16 shard
-//   12  u32 zero            8  u64 sequence                 6  u16 type (1: command)
+//   12  u32 blocks          8  u64 sequence                 6  u16 type (1: command)
 //   16  u64 file number    16  u64 synced                   8  u32 command bytes
 //   24  u64 node hash      24  u64 first                   12  u32 body bytes
 //   32  u64 salt           32  u64 bytes                   16  u64 epoch
@@ -50,6 +50,8 @@ struct WalFileHeader {
   std::uint64_t number = 0;
   std::uint64_t node_hash = 0;
   std::uint64_t salt = 0;  // random, new each time the file is recycled
+  /// What the file was made with, in units of kWalBlock: it is never shorter. 0: not known.
+  std::uint32_t blocks = 0;
 
   void encode(char* to) const;
   /// CORRUPTION if the checksum is wrong; INVALID_CONFIG for a version that this program does not

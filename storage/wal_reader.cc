@@ -64,6 +64,13 @@ Status WalReader::check_header(std::uint64_t node_hash) {
                       std::to_string(header->number) + ", so it was named " +
                       wal_file_name(header->number) + ". Give it that name again");
   }
+  // It was written through to its end before it got its name.
+  const std::uint64_t made_with = header->blocks * kWalBlock;
+  if (size_ < made_with) {
+    return Status(Code::kCorruption, path_ + ": offset " + std::to_string(size_) +
+                                         ": the file is cut off here, it had " +
+                                         std::to_string(made_with) + " bytes at least. Restore it");
+  }
   seed_ = header->seed();
   return Status::ok();
 }

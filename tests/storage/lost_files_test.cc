@@ -197,6 +197,28 @@ TEST(LostFiles, FilesOfTheLogThatWereSwappedSayWhichNamesTheyHad) {
                                        HasSubstr("it was named " + log[1].substr(10))));
 }
 
+TEST(LostFiles, AFileOfTheLogThatIsCutOffIsRefusedWhereverThatIs) {
+  for (const End end : {End::kStopped, End::kKilled}) {
+    WorkedDisk disk(end, /*checkpoint_at_end=*/false);
+    const MemoryDisk::Image image = disk.files.image();
+    std::size_t cut = 0;
+    for (const std::string& path : disk.paths_in("/data/wal/")) {
+      if (!path.ends_with(".wal")) continue;
+      const std::string content = disk.files.content(path);
+      for (const std::size_t keep : {std::size_t{1}, std::size_t{100}, std::size_t{4096},
+                                     std::size_t{8192}, std::size_t{9000}, content.size() - 1}) {
+        disk.files.restore(image);
+        disk.files.set_content(path, content.substr(0, keep));
+        const Status refused = refused_start(disk.files);
+        EXPECT_EQ(refused.code(), Code::kCorruption);
+        EXPECT_THAT(refused.message(), AllOf(HasSubstr(path), HasSubstr("cut off")));
+        ++cut;
+      }
+    }
+    EXPECT_GT(cut, 11u);
+  }
+}
+
 TEST(LostFiles, NoFileOfTheLogCanBeLostOrCutUnnoticedAfterAStop) {
   WorkedDisk disk(End::kStopped, /*checkpoint_at_end=*/false);
   const MemoryDisk::Image image = disk.files.image();
