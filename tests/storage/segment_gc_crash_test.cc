@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <random>
 #include <set>
 #include <string>
 
@@ -109,6 +110,12 @@ TEST(SegmentGcCrash, KeepsTheBoundAndTheMessagesThroughRestarts) {
   EXPECT_TRUE(kSanitized || copies > seeds(20)) << copies;
 }
 
+/// What a life leaves that ended well.
+struct Left {
+  MemoryDisk::Image disk;
+  Workload workload;
+};
+
 /// A life whose segments are larger than those of the next ones, which have to cut them.
 void leave_large_segments(FaultyFileSystem& files, Workload& workload, std::uint64_t seed) {
   ModelNode node(files, kLargeBytes, some_steps(seed));
@@ -120,15 +127,15 @@ void leave_large_segments(FaultyFileSystem& files, Workload& workload, std::uint
 }
 
 /// Runs until the power goes at the nth call, recovers (perhaps with another loss of power on the
-/// way), checks, and goes on. False when the run was over before. `large`: after a life with larger
-/// segments.
+/// way), checks, and goes on. False when the run was over before. `before`: an earlier life.
 bool crash_at(std::uint64_t seed, std::uint64_t nth, int steps, std::uint64_t& copies,
-              std::uint64_t& states, bool large = false) {
+              std::uint64_t& states, const Left* before = nullptr) {
   FaultyFileSystem files;
   SeededRandom random(seed * 1'000'003 + nth);
-  Workload workload(seed, Workload::Kind::kGarbage);
+  Workload workload =
+      before == nullptr ? Workload(seed, Workload::Kind::kGarbage) : before->workload;
+  if (before != nullptr) files.restore(before->disk);
   bool crashed = false;
-  if (large) leave_large_segments(files, workload, seed);
   {
     files.halt_at(nth);
     ModelNode node(files, kSegmentBytes, some_steps(seed));
@@ -208,12 +215,21 @@ TEST(SegmentGcCrash, LosesNothingWhileLargeSegmentsAreCut) {
   std::uint64_t copies = 0;
   std::uint64_t states = 0;
   for (std::uint64_t seed = 1; seed <= effort(); ++seed) {
-    std::uint64_t nth = 1;
-    while (crash_at(seed, nth, 20, copies, states, /*large=*/true)) ++nth;
-    points += nth - 1;
+    FaultyFileSystem files;
+    Workload workload(seed, Workload::Kind::kGarbage);
+    leave_large_segments(files, workload, seed);
+    const Left left{files.image(), workload};
+    // A quarter of the calls, others in every run (what fails names its call); all with more
+    // effort.
+    SeededRandom random(std::random_device{}());
+    const std::uint64_t stride = effort() > 1 ? 1 : 7;
+    std::uint64_t nth = 1 + random.below(stride);
+    for (; crash_at(seed, nth, 20, copies, states, &left); nth += 1 + random.below(stride)) {
+      ++points;
+    }
     ASSERT_FALSE(HasFailure()) << "seed " << seed << " call " << nth;
   }
-  EXPECT_GT(points, 100u);
+  EXPECT_GT(points, 50u);
   EXPECT_TRUE(kSanitized || copies > points / 8) << copies << " of " << points;
 }
 
