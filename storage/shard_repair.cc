@@ -32,6 +32,23 @@ std::string queue_name(const std::string& directory) {
   return queue_name_of_directory(directory.substr(directory.rfind('/') + 1));
 }
 
+std::string no_files_text(const CatalogQueues* catalog, ShardId shard) {
+  constexpr std::size_t kQueuesTold = 20;
+  std::string text;
+  if (catalog != nullptr) {
+    const std::vector<std::string> names = catalog->durable_of(shard);
+    if (names.empty()) return {};
+    for (std::size_t i = 0; i < std::min(names.size(), kQueuesTold); ++i) {
+      text += (i == 0 ? " (the shard's queues: " : ", ") + names[i];
+    }
+    if (names.size() > kQueuesTold) text += ", and more";
+    text += ")";
+  }
+  return "There is no file of a queue: the messages that stood in files, and not in the log, are "
+         "lost, if there were any; how many nothing tells" +
+         text + ". ";
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> ShardRepair::queue_directories() {
@@ -80,7 +97,14 @@ Status ShardRepair::make_checkpoint(LogIndex applied, const Reason& reason,
   }
   loss += losses_of(reason, checkpoint.queues);
   std::string untraced;
-  if (!reason.missing.empty()) std::tie(loss.untraced, untraced) = find_untraced(queues);
+  if (checkpoint.queues.empty() && reason.before == nullptr) {
+    untraced = no_files_text(catalog_, shard_);
+  }
+  if (!reason.missing.empty()) {
+    const auto [count, text] = find_untraced(queues);
+    loss.untraced = count;
+    untraced += text;
+  }
   checkpoint.state =
       state ? state(reason.before == nullptr ? nullptr : &reason.before->state, queues) : "";
   work_.done(path,

@@ -30,8 +30,8 @@ RepairLoss ShardRepair::losses_of(const Reason& reason,
   loss.log_records = reason.missing.count();
   loss.more = loss.log_records > 0 || reason.end_unknown;
   // Without any queue's files nothing tells what stood in them.
-  const bool files = work_.files().exists(directory_ + "/queues");
-  if (!files && reason.before == nullptr) loss.more = true;
+  const bool queues = catalog_ == nullptr || !catalog_->durable_of(shard_).empty();
+  if (found.empty() && queues && reason.before == nullptr) loss.more = true;
   if (reason.before == nullptr) return loss;
   for (const CheckpointQueue& queue : reason.before->queues) {
     if (catalog_ != nullptr && catalog_->is_gone(queue.id)) continue;
@@ -93,19 +93,6 @@ std::string ShardRepair::loss_text(const Reason& reason, const RepairLoss& loss)
             " that no longer fit between the queues' files and the log. ";
   }
   if (loss.returned > 0) text += counted(loss.returned, "settled message") + " may come back. ";
-  if (!work_.files().exists(directory_ + "/queues")) {
-    text +=
-        "There is no file of a queue: the messages that stood in files, and not in the log, "
-        "are lost; how many nothing tells";
-    const auto names =
-        catalog_ == nullptr ? std::vector<std::string>() : catalog_->durable_of(shard_);
-    for (std::size_t i = 0; i < std::min(names.size(), kQueuesTold); ++i) {
-      text += (i == 0 ? " (the shard's queues: " : ", ") + names[i];
-    }
-    if (names.size() > kQueuesTold)
-      text += ", and " + std::to_string(names.size() - kQueuesTold) + " more";
-    text += names.empty() ? ". " : "). ";
-  }
   if (reason.end_unknown) {
     text +=
         "Records at the end of the log are lost, or may be, with messages that were published "
