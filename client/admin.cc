@@ -183,6 +183,7 @@ std::future<Status> Admin::bind_async(const Binding& binding) {
   v1::Bind* bind = request.mutable_bind();
   bind->set_exchange(binding.exchange);
   bind->set_queue(binding.queue);
+  bind->set_to_exchange(binding.to_exchange);
   bind->set_routing_key(binding.routing_key);
   to_wire(binding.arguments, bind->mutable_arguments());
   return ask(core_, std::move(request));
@@ -198,6 +199,7 @@ std::future<Status> Admin::unbind_async(const Binding& binding) {
   v1::Unbind* unbind = request.mutable_unbind();
   unbind->set_exchange(binding.exchange);
   unbind->set_queue(binding.queue);
+  unbind->set_to_exchange(binding.to_exchange);
   unbind->set_routing_key(binding.routing_key);
   to_wire(binding.arguments, unbind->mutable_arguments());
   return ask(core_, std::move(request));
@@ -278,6 +280,7 @@ std::future<Result<Admin::BindingPage>> Admin::list_bindings_async(
   v1::ListBindings* list = request.mutable_list_bindings();
   list->set_exchange(options.exchange);
   list->set_queue(options.queue);
+  list->set_to_exchange(options.to_exchange);
   list->set_after_number(options.after_number);
   list->set_limit(options.limit);
   return ask<BindingPage>(core_, std::move(request), true, [](const v1::Reply& reply) {

@@ -238,13 +238,22 @@ QueueDescription from_wire(const v1::QueueDescription& wire) {
 }
 
 ExchangeDescription from_wire(const v1::ExchangeDescription& wire) {
-  return {wire.name(),        wire.type(),     wire.durable(),
-          wire.auto_delete(), wire.internal(), wire.bindings()};
+  return {wire.name(),
+          wire.type(),
+          wire.durable(),
+          wire.auto_delete(),
+          wire.internal(),
+          wire.bindings(),
+          from_wire(wire.arguments())};
 }
 
 BindingDescription from_wire(const v1::BindingDescription& wire) {
-  return {wire.exchange(), wire.queue(), wire.routing_key(), wire.number(),
-          from_wire(wire.arguments())};
+  return {wire.exchange(),
+          wire.queue(),
+          wire.routing_key(),
+          wire.number(),
+          from_wire(wire.arguments()),
+          wire.to_exchange()};
 }
 
 ClusterDescription from_wire(const v1::ClusterStatusOk& wire) {

@@ -84,6 +84,7 @@ std::string binding_identity(const v1::BindingDefinition& binding) {
   append_sized(identity, binding.vhost());
   append_sized(identity, binding.exchange());
   append_sized(identity, binding.queue());
+  append_sized(identity, binding.to_exchange());
   append_sized(identity, binding.routing_key());
   identity += canonical_arguments(binding.arguments());
   return identity;
@@ -94,8 +95,11 @@ CatalogState::CatalogState() {
 }
 
 void CatalogState::add_predeclared() {
-  const std::pair<const char*, const char*> kPredeclared[] = {
-      {"", "direct"}, {"amq.direct", "direct"}, {"amq.fanout", "fanout"}, {"amq.topic", "topic"}};
+  const std::pair<const char*, const char*> kPredeclared[] = {{"", "direct"},
+                                                              {"amq.direct", "direct"},
+                                                              {"amq.fanout", "fanout"},
+                                                              {"amq.topic", "topic"},
+                                                              {"amq.headers", "headers"}};
   for (const auto& [name, type] : kPredeclared) {
     v1::ExchangeDefinition& exchange = exchanges_[{std::string(kDefaultVhost), name}];
     exchange.set_vhost(std::string(kDefaultVhost));
@@ -115,6 +119,7 @@ void CatalogState::clear() {
   binding_numbers_.clear();
   bindings_by_exchange_.clear();
   bindings_by_queue_.clear();
+  bindings_by_to_exchange_.clear();
   owned_queues_.clear();
   next_queue_id_ = 1;
   next_binding_number_ = 1;
@@ -208,7 +213,11 @@ void CatalogState::add_binding(const v1::BindingDefinition& definition) {
   bindings_[number] = definition;
   binding_numbers_[binding_identity(definition)] = number;
   bindings_by_exchange_[{definition.vhost(), definition.exchange()}][number] = true;
-  bindings_by_queue_[{definition.vhost(), definition.queue()}][number] = true;
+  if (definition.to_exchange().empty()) {
+    bindings_by_queue_[{definition.vhost(), definition.queue()}][number] = true;
+  } else {
+    bindings_by_to_exchange_[{definition.vhost(), definition.to_exchange()}][number] = true;
+  }
   next_binding_number_ = std::max(next_binding_number_, number + 1);
 }
 
@@ -219,6 +228,7 @@ void CatalogState::remove_binding(std::uint64_t number) {
   binding_numbers_.erase(binding_identity(binding));
   erase_number(bindings_by_exchange_, Key{binding.vhost(), binding.exchange()}, number);
   erase_number(bindings_by_queue_, Key{binding.vhost(), binding.queue()}, number);
+  erase_number(bindings_by_to_exchange_, Key{binding.vhost(), binding.to_exchange()}, number);
   bindings_.erase(found);
 }
 
@@ -288,6 +298,11 @@ std::vector<std::uint64_t> CatalogState::bindings_from(std::string_view vhost,
 std::vector<std::uint64_t> CatalogState::bindings_to(std::string_view vhost,
                                                      std::string_view queue) const {
   return numbers_in(bindings_by_queue_, vhost, queue);
+}
+
+std::vector<std::uint64_t> CatalogState::bindings_to_exchange(std::string_view vhost,
+                                                              std::string_view exchange) const {
+  return numbers_in(bindings_by_to_exchange_, vhost, exchange);
 }
 
 bool CatalogState::has_bindings_from(std::string_view vhost, std::string_view exchange) const {

@@ -47,16 +47,18 @@ class CatalogState {
   const std::string& node_of(ShardId shard) const;
 
   /// Null when missing; valid until the next change. The predeclared exchanges ("", amq.direct,
-  /// amq.fanout, amq.topic) of the virtual host "/" always exist.
+  /// amq.fanout, amq.topic, amq.headers) of the virtual host "/" always exist.
   const v1::ExchangeDefinition* find_exchange(std::string_view vhost, std::string_view name) const;
   const v1::QueueDefinition* find_queue(std::string_view vhost, std::string_view name) const;
   const v1::QueueDefinition* find_queue(QueueId id) const;
   const v1::BindingDefinition* find_binding(std::uint64_t number) const;
-  /// The identical binding (exchange, queue, key, arguments); null when there is none.
+  /// The identical binding (exchange, queue or exchange, key, arguments); null when there is none.
   const v1::BindingDefinition* find_binding(const v1::BindingDefinition& like) const;
-  /// Numbers of bindings from an exchange, and to a queue, rising.
+  /// Numbers of bindings from an exchange, to a queue, and to an exchange, rising.
   std::vector<std::uint64_t> bindings_from(std::string_view vhost, std::string_view exchange) const;
   std::vector<std::uint64_t> bindings_to(std::string_view vhost, std::string_view queue) const;
+  std::vector<std::uint64_t> bindings_to_exchange(std::string_view vhost,
+                                                  std::string_view exchange) const;
   bool has_bindings_from(std::string_view vhost, std::string_view exchange) const;
 
   /// In order of name, those after `after` (empty: from the start), at most `limit`. The default
@@ -103,19 +105,18 @@ class CatalogState {
   std::unordered_map<std::string, std::uint64_t> binding_numbers_;  // by what makes them identical
   Numbers bindings_by_exchange_;
   Numbers bindings_by_queue_;
+  Numbers bindings_by_to_exchange_;
   std::map<std::string, std::map<QueueId, bool>> owned_queues_;  // by router id
   std::uint64_t next_queue_id_ = 1;
   std::uint64_t next_binding_number_ = 1;
 };
 
-/// What two bindings must share to be the same one (vhost, exchange, queue, routing key,
-/// arguments), as a key for maps. The number does not count.
+/// What two bindings must share to be the same one (vhost, exchange, queue or exchange, routing
+/// key, arguments), as a key for maps. The number does not count.
 std::string binding_identity(const v1::BindingDefinition& binding);
 /// Bytes that are equal exactly when the arguments are.
 std::string canonical_arguments(
     const google::protobuf::Map<std::string, v1::FieldValue>& arguments);
-/// The types of exchanges that there are, for checks and for messages that list them.
-inline constexpr std::string_view kExchangeTypes[] = {"direct", "fanout", "topic"};
 /// Names that begin so are the broker's own.
 inline constexpr std::string_view kReservedNamePrefix = "amq.";
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "common/catalog_state.h"
+#include "common/routing/exchange_router.h"
 #include "common/utf8.h"
 #include "node/queue_arguments.h"
 
@@ -13,15 +14,6 @@ namespace {
 
 Status refused(std::string text) {
   return Status(Code::kPreconditionFailed, std::move(text));
-}
-
-std::string exchange_types() {
-  std::string list;
-  for (const std::string_view type : kExchangeTypes) {
-    if (!list.empty()) list += ", ";
-    list += type;
-  }
-  return list;
 }
 
 std::size_t bytes_of(const Arguments& arguments) {
@@ -171,17 +163,28 @@ Status check_name(std::string_view what, const std::string& name) {
 Status check_exchange(const v1::ExchangeDefinition& exchange) {
   SEGUE_RETURN_IF_ERROR(check_name("exchange", exchange.name()));
   const std::string object = "exchange " + quoted_name(exchange.name());
-  if (std::find(std::begin(kExchangeTypes), std::end(kExchangeTypes), exchange.type()) ==
-      std::end(kExchangeTypes)) {
-    return refused(object + ": there is no exchange type " + quoted_name(exchange.type()) +
-                   "; there are " + exchange_types());
-  }
   SEGUE_RETURN_IF_ERROR(check_argument_bytes(object, exchange.arguments()));
-  if (!exchange.arguments().empty()) {
-    return refused(object + ": the argument " + quoted_name(exchange.arguments().begin()->first) +
-                   " is not known; exchanges take none");
+  if (const Status type = check_exchange_type(exchange.type(), exchange.arguments()); !type) {
+    return refused(object + ": " + type.message());
   }
-  return {};
+  for (const auto& [name, value] : exchange.arguments()) {
+    if (!is_exchange_argument(exchange.type(), name)) {
+      return refused(object + ": the argument " + quoted_name(name) +
+                     " is not known; an exchange of type '" + exchange.type() + "' has " +
+                     exchange_arguments(exchange.type()));
+    }
+  }
+  const auto alternate = exchange.arguments().find(std::string(kAlternateExchange));
+  if (alternate == exchange.arguments().end()) return {};
+  if (alternate->second.kind_case() != v1::FieldValue::kStringValue) {
+    return refused("argument 'alternate-exchange' of " + object + " is " +
+                   describe(alternate->second) + "; it must be the name of an exchange");
+  }
+  if (alternate->second.string_value().empty()) {
+    return refused("argument 'alternate-exchange' of " + object +
+                   " is empty; it must be the name of an exchange, and not of the default one");
+  }
+  return check_name("alternate exchange", alternate->second.string_value());
 }
 
 Status check_queue(const v1::QueueDefinition& queue) {
@@ -205,9 +208,12 @@ Status check_queue(const v1::QueueDefinition& queue) {
   return {};
 }
 
-Status check_binding(const v1::BindingDefinition& binding) {
-  const std::string object = "the binding of queue " + quoted_name(binding.queue()) +
-                             " to exchange " + quoted_name(binding.exchange());
+Status check_binding(const std::string& type, const v1::BindingDefinition& binding) {
+  const std::string object =
+      "the binding of " +
+      (binding.to_exchange().empty() ? "queue " + quoted_name(binding.queue())
+                                     : "exchange " + quoted_name(binding.to_exchange())) +
+      " to exchange " + quoted_name(binding.exchange());
   if (binding.routing_key().size() > kMaxNameBytes) {
     return refused(object + " has a routing key of " +
                    std::to_string(binding.routing_key().size()) + " bytes; at most 255 are taken");
@@ -215,7 +221,9 @@ Status check_binding(const v1::BindingDefinition& binding) {
   if (!is_utf8(binding.routing_key())) {
     return refused(object + " has a routing key that is not UTF-8");
   }
-  return check_argument_bytes(object, binding.arguments());
+  SEGUE_RETURN_IF_ERROR(check_argument_bytes(object, binding.arguments()));
+  const Status sense = check_exchange_binding(type, binding.routing_key(), binding.arguments());
+  return sense ? sense : refused(object + ": " + sense.message());
 }
 
 Status check_same(const v1::ExchangeDefinition& current, const v1::ExchangeDefinition& wanted) {

@@ -27,8 +27,8 @@ Status check_name(std::string_view what, const std::string& name);
 Status check_exchange(const v1::ExchangeDefinition& exchange);
 /// Arguments. PRECONDITION_FAILED.
 Status check_queue(const v1::QueueDefinition& queue);
-/// Routing key and arguments. PRECONDITION_FAILED.
-Status check_binding(const v1::BindingDefinition& binding);
+/// Routing key and arguments, for an exchange of the type. PRECONDITION_FAILED.
+Status check_binding(const std::string& type, const v1::BindingDefinition& binding);
 
 /// Whether what exists is what is wanted; if not, PRECONDITION_FAILED naming the first argument
 /// that differs, the wanted and the current value.

@@ -1,5 +1,6 @@
 #include "node/catalog_rules.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <set>
 
@@ -74,20 +75,53 @@ void delete_exchange_key(const v1::ExchangeDefinition& exchange,
   key->set_name(exchange.name());
 }
 
-/// Exchanges among `names` that are auto-delete and have no binding left once `gone` are.
-void delete_bare_exchanges(const CatalogState& state, const std::string& vhost,
-                           const std::set<std::string>& names, const std::set<std::uint64_t>& gone,
-                           std::vector<v1::CatalogChange>& changes) {
-  for (const std::string& name : names) {
-    const v1::ExchangeDefinition* exchange = state.find_exchange(vhost, name);
-    if (exchange == nullptr || !exchange->auto_delete()) continue;
-    bool bare = true;
-    for (const std::uint64_t number : state.bindings_from(vhost, name)) {
-      bare = bare && gone.contains(number);
-    }
-    if (bare) delete_exchange_key(*exchange, changes);
+/// What goes with something that is deleted: its bindings, and exchanges that are auto-delete and
+/// lose the last binding from them by that, with theirs.
+class Deletion {
+ public:
+  Deletion(const CatalogState& state, const std::string& vhost,
+           std::vector<v1::CatalogChange>& changes)
+      : state_(state), vhost_(vhost), changes_(changes) {}
+
+  void binding(std::uint64_t number) {
+    if (!gone_.insert(number).second) return;
+    changes_.emplace_back().set_binding_deleted(number);
+    touched_.push_back(state_.find_binding(number)->exchange());
   }
-}
+
+  void exchange(const v1::ExchangeDefinition& exchange) {
+    deleted_.insert(exchange.name());
+    for (const std::uint64_t number : state_.bindings_from(vhost_, exchange.name())) {
+      binding(number);
+    }
+    for (const std::uint64_t number : state_.bindings_to_exchange(vhost_, exchange.name())) {
+      binding(number);
+    }
+    delete_exchange_key(exchange, changes_);
+  }
+
+  /// To be called at the end.
+  void bare_exchanges() {
+    while (!touched_.empty()) {
+      const std::string name = std::move(touched_.back());
+      touched_.pop_back();
+      const v1::ExchangeDefinition* const exchange = state_.find_exchange(vhost_, name);
+      if (exchange == nullptr || !exchange->auto_delete() || deleted_.contains(name)) continue;
+      const auto from = state_.bindings_from(vhost_, name);
+      const bool bare = std::all_of(from.begin(), from.end(),
+                                    [&](std::uint64_t number) { return gone_.contains(number); });
+      if (bare) this->exchange(*exchange);
+    }
+  }
+
+ private:
+  const CatalogState& state_;
+  const std::string vhost_;
+  std::vector<v1::CatalogChange>& changes_;
+  std::set<std::uint64_t> gone_;
+  std::set<std::string> deleted_;
+  std::vector<std::string> touched_;
+};
 
 void declare_exchange(const CatalogState& state, const v1::DeclareExchangeOp& operation,
                       CatalogDecision& decision) {
@@ -127,10 +161,9 @@ void delete_exchange(const CatalogState& state, const v1::DeleteExchangeOp& oper
                                                    std::to_string(bindings.size()) + " bindings");
     return;
   }
-  for (const std::uint64_t number : bindings) {
-    decision.changes.emplace_back().set_binding_deleted(number);
-  }
-  delete_exchange_key(*exchange, decision.changes);
+  Deletion deletion(state, vhost, decision.changes);
+  deletion.exchange(*exchange);
+  deletion.bare_exchanges();
 }
 
 void delete_queue(const CatalogState& state, const v1::DeleteQueueOp& operation,
@@ -144,21 +177,37 @@ void delete_queue(const CatalogState& state, const v1::DeleteQueueOp& operation,
   decision.changes = CatalogRules::deletion(state, *queue);
 }
 
+/// The queue or the exchange that a binding leads to; a missing one is no failure of an unbind.
+Status check_destination(const CatalogState& state, const v1::BindingDefinition& binding,
+                         const v1::SessionOwner& asker, bool must_be_there) {
+  if (!binding.queue().empty() && !binding.to_exchange().empty()) {
+    return Status(Code::kPreconditionFailed,
+                  "a binding leads to a queue or to an exchange: " + quoted_name(binding.queue()) +
+                      " and " + quoted_name(binding.to_exchange()) + " are given");
+  }
+  if (!binding.to_exchange().empty()) {
+    Status status;
+    if (must_be_there) exchange_of(state, binding.vhost(), binding.to_exchange(), status);
+    return status;
+  }
+  const v1::QueueDefinition* queue = state.find_queue(binding.vhost(), binding.queue());
+  if (queue != nullptr) return check_owner(*queue, asker);
+  if (!must_be_there) return {};
+  return not_found("there is no queue " + quoted_name(binding.queue()) + "; declare it first");
+}
+
 void bind(const CatalogState& state, v1::BindingDefinition binding, const v1::SessionOwner& asker,
           CatalogDecision& decision) {
   if (binding.vhost().empty()) binding.set_vhost(kDefaultVhost);
   decision.entity = binding.exchange();
   Status& status = decision.status;
   if (!(status = not_the_default_exchange(binding.exchange())).is_ok()) return;
-  if (exchange_of(state, binding.vhost(), binding.exchange(), status) == nullptr) return;
-  decision.entity = binding.queue();
-  const v1::QueueDefinition* queue = state.find_queue(binding.vhost(), binding.queue());
-  if (queue == nullptr) {
-    status = not_found("there is no queue " + quoted_name(binding.queue()) + "; declare it first");
-    return;
-  }
-  if (!(status = check_owner(*queue, asker)).is_ok()) return;
-  if (!(status = check_binding(binding)).is_ok()) return;
+  const v1::ExchangeDefinition* const exchange =
+      exchange_of(state, binding.vhost(), binding.exchange(), status);
+  if (exchange == nullptr) return;
+  decision.entity = binding.to_exchange().empty() ? binding.queue() : binding.to_exchange();
+  if (!(status = check_destination(state, binding, asker, true)).is_ok()) return;
+  if (!(status = check_binding(exchange->type(), binding)).is_ok()) return;
   if (state.find_binding(binding) != nullptr) return;
   decision.created = true;
   binding.set_number(state.next_binding_number());
@@ -168,16 +217,15 @@ void bind(const CatalogState& state, v1::BindingDefinition binding, const v1::Se
 void unbind(const CatalogState& state, v1::BindingDefinition like, const v1::SessionOwner& asker,
             CatalogDecision& decision) {
   if (like.vhost().empty()) like.set_vhost(kDefaultVhost);
-  decision.entity = like.queue();
+  decision.entity = like.to_exchange().empty() ? like.queue() : like.to_exchange();
   Status& status = decision.status;
   if (!(status = not_the_default_exchange(like.exchange())).is_ok()) return;
-  const v1::QueueDefinition* queue = state.find_queue(like.vhost(), like.queue());
-  if (queue != nullptr && !(status = check_owner(*queue, asker)).is_ok()) return;
+  if (!(status = check_destination(state, like, asker, false)).is_ok()) return;
   const v1::BindingDefinition* binding = state.find_binding(like);
   if (binding == nullptr) return;
-  decision.changes.emplace_back().set_binding_deleted(binding->number());
-  delete_bare_exchanges(state, like.vhost(), {like.exchange()}, {binding->number()},
-                        decision.changes);
+  Deletion deletion(state, like.vhost(), decision.changes);
+  deletion.binding(binding->number());
+  deletion.bare_exchanges();
 }
 
 }  // namespace
@@ -263,15 +311,12 @@ void CatalogRules::declare_queue(const CatalogState& state, const v1::DeclareQue
 std::vector<v1::CatalogChange> CatalogRules::deletion(const CatalogState& state,
                                                       const v1::QueueDefinition& queue) {
   std::vector<v1::CatalogChange> changes;
-  std::set<std::string> exchanges;
-  std::set<std::uint64_t> gone;
+  Deletion deletion(state, queue.vhost(), changes);
   for (const std::uint64_t number : state.bindings_to(queue.vhost(), queue.name())) {
-    exchanges.insert(state.find_binding(number)->exchange());
-    gone.insert(number);
-    changes.emplace_back().set_binding_deleted(number);
+    deletion.binding(number);
   }
   changes.emplace_back().set_queue_deleted(queue.id());
-  delete_bare_exchanges(state, queue.vhost(), exchanges, gone, changes);
+  deletion.bare_exchanges();
   return changes;
 }
 

@@ -85,22 +85,26 @@ void CatalogView::on_reset() {
 }
 
 std::shared_ptr<const Route> CatalogView::route(std::string_view vhost, std::string_view exchange,
-                                                std::string_view routing_key) {
-  if (vhost.size() + exchange.size() + routing_key.size() > kMaxRouteKey) {
-    return compute(vhost, exchange, routing_key);
+                                                const RoutedMessage& message) {
+  bool by_key_alone = true;
+  if (vhost.size() + exchange.size() + message.routing_key.size() > kMaxRouteKey) {
+    return compute(vhost, exchange, message, by_key_alone);
   }
   route_key_.clear();
   append_le(route_key_, static_cast<std::uint16_t>(vhost.size()));
   append_le(route_key_, static_cast<std::uint16_t>(exchange.size()));
-  route_key_.append(vhost).append(exchange).append(routing_key);
+  route_key_.append(vhost).append(exchange).append(message.routing_key);
   const auto known = routes_.find(route_key_);
   if (known != routes_.end()) return known->second;
+  std::shared_ptr<const Route> route = compute(vhost, exchange, message, by_key_alone);
+  if (!by_key_alone) return route;
   if (routes_.size() >= kMaxRoutes) routes_.clear();
-  return routes_[route_key_] = compute(vhost, exchange, routing_key);
+  return routes_[route_key_] = std::move(route);
 }
 
 std::shared_ptr<const Route> CatalogView::compute(std::string_view vhost, std::string_view exchange,
-                                                  std::string_view routing_key) {
+                                                  const RoutedMessage& message,
+                                                  bool& by_key_alone) {
   auto route = std::make_shared<Route>();
   const v1::ExchangeDefinition* definition = state_.find_exchange(vhost, exchange);
   if (definition == nullptr) {
@@ -114,7 +118,7 @@ std::shared_ptr<const Route> CatalogView::compute(std::string_view vhost, std::s
     return route;
   }
   std::vector<QueueId> queues;
-  compiled_.match(*definition, routing_key, queues);
+  by_key_alone = compiled_.match(*definition, message, queues);
   for (const QueueId queue : queues) {
     const v1::QueueDefinition* found = state_.find_queue(queue);
     if (found == nullptr) continue;

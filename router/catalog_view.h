@@ -12,8 +12,8 @@
 #include "common/catalog_state.h"
 #include "common/clock.h"
 #include "common/ids.h"
+#include "common/routing/compiled_exchanges.h"
 #include "common/status.h"
-#include "router/compiled_exchanges.h"
 #include "router/turn.h"
 
 namespace segue::router {
@@ -66,7 +66,7 @@ class CatalogView final : private CatalogState::Listener {
   void replace(const std::vector<v1::CatalogEntry>& snapshot, CatalogIndex index);
 
   std::shared_ptr<const Route> route(std::string_view vhost, std::string_view exchange,
-                                     std::string_view routing_key);
+                                     const RoutedMessage& message);
   /// A node must know the catalog up to here to know the queue.
   CatalogIndex needed_for(QueueId queue) const;
   /// The queue's name for messages; "queue 17" when it is gone.
@@ -88,8 +88,9 @@ class CatalogView final : private CatalogState::Listener {
 
   void on_change(const v1::CatalogChange& change) override;
   void on_reset() override;
+  /// `by_key_alone`: it is the route of every message with this routing key.
   std::shared_ptr<const Route> compute(std::string_view vhost, std::string_view exchange,
-                                       std::string_view routing_key);
+                                       const RoutedMessage& message, bool& by_key_alone);
   void count_queue(const v1::QueueDefinition& queue);
   void wake_waiters();
 

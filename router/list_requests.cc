@@ -100,6 +100,7 @@ void ListRequests::exchanges(const RequestContext& context, const v1::ListExchan
     description.set_auto_delete(exchange->auto_delete());
     description.set_internal(exchange->internal());
     description.set_bindings(state.bindings_from(exchange->vhost(), exchange->name()).size());
+    *description.mutable_arguments() = exchange->arguments();
   }
   context.reply(std::move(reply));
 }
@@ -114,6 +115,9 @@ void ListRequests::bindings(const RequestContext& context, const v1::ListBinding
     if (binding.vhost() != context.vhost()) return true;
     if (!request.exchange().empty() && binding.exchange() != request.exchange()) return true;
     if (!request.queue().empty() && binding.queue() != request.queue()) return true;
+    if (!request.to_exchange().empty() && binding.to_exchange() != request.to_exchange()) {
+      return true;
+    }
     if (static_cast<std::size_t>(list.bindings_size()) == limit || bytes > kMaxPageBytes) {
       list.set_more(true);
       return false;
@@ -121,16 +125,19 @@ void ListRequests::bindings(const RequestContext& context, const v1::ListBinding
     v1::BindingDescription& description = *list.add_bindings();
     description.set_exchange(binding.exchange());
     description.set_queue(binding.queue());
+    description.set_to_exchange(binding.to_exchange());
     description.set_routing_key(binding.routing_key());
     description.set_number(binding.number());
     *description.mutable_arguments() = binding.arguments();
     bytes += description.ByteSizeLong();
     return true;
   };
-  if (!request.exchange().empty() || !request.queue().empty()) {
-    const auto numbers = request.queue().empty()
-                             ? state.bindings_from(context.vhost(), request.exchange())
-                             : state.bindings_to(context.vhost(), request.queue());
+  if (!request.exchange().empty() || !request.queue().empty() || !request.to_exchange().empty()) {
+    const auto numbers = !request.queue().empty()
+                             ? state.bindings_to(context.vhost(), request.queue())
+                         : !request.to_exchange().empty()
+                             ? state.bindings_to_exchange(context.vhost(), request.to_exchange())
+                             : state.bindings_from(context.vhost(), request.exchange());
     for (const std::uint64_t number : numbers) {
       if (number > request.after_number() && !add(*state.find_binding(number))) break;
     }

@@ -103,7 +103,7 @@ bool PublishPath::read_headers(Incoming& incoming) {
     header.too_large = headers[i].size() > kMaxHeaderBytes;
     header.exchange = parsed_header_.exchange();
     header.route = catalog_.route(incoming.session.identity().vhost, header.exchange,
-                                  parsed_header_.routing_key());
+                                  {parsed_header_.routing_key(), parsed_header_.properties()});
   }
   return true;
 }

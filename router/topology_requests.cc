@@ -165,6 +165,7 @@ void TopologyRequests::bind(const RequestContext& context, v1::Bind& request) {
   binding.set_vhost(context.vhost());
   binding.set_exchange(std::move(*request.mutable_exchange()));
   binding.set_queue(std::move(*request.mutable_queue()));
+  binding.set_to_exchange(std::move(*request.mutable_to_exchange()));
   binding.set_routing_key(std::move(*request.mutable_routing_key()));
   binding.mutable_arguments()->swap(*request.mutable_arguments());
   change(context, std::move(operation));
@@ -176,6 +177,7 @@ void TopologyRequests::unbind(const RequestContext& context, v1::Unbind& request
   binding.set_vhost(context.vhost());
   binding.set_exchange(std::move(*request.mutable_exchange()));
   binding.set_queue(std::move(*request.mutable_queue()));
+  binding.set_to_exchange(std::move(*request.mutable_to_exchange()));
   binding.set_routing_key(std::move(*request.mutable_routing_key()));
   binding.mutable_arguments()->swap(*request.mutable_arguments());
   change(context, std::move(operation));

@@ -267,12 +267,12 @@ Status SqliteCatalogDb::insert(const v1::QueueDefinition& queue) {
 
 Status SqliteCatalogDb::insert(const v1::BindingDefinition& binding) {
   auto into = database_->statement(
-      "INSERT OR REPLACE INTO bindings (number, vhost, exchange, queue, routing_key, arguments, "
-      "checksum) VALUES (?, ?, ?, ?, ?, ?, ?)");
+      "INSERT OR REPLACE INTO bindings (number, vhost, exchange, queue, to_exchange, "
+      "routing_key, arguments, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
   if (!into.is_ok()) return into.status();
   CatalogRowWriter row(*into);
   row << binding.number() << binding.vhost() << binding.exchange() << binding.queue()
-      << binding.routing_key();
+      << binding.to_exchange() << binding.routing_key();
   row.blob(arguments_bytes(binding.arguments())).end();
   return database_->run(*into, "writing table bindings");
 }
@@ -342,14 +342,15 @@ Result<v1::CatalogEntry> SqliteCatalogDb::load() {
         return read_arguments(row, *queue.mutable_arguments());
       }));
   SEGUE_RETURN_IF_ERROR(database_->each_row(
-      "SELECT number, vhost, exchange, queue, routing_key, arguments, checksum FROM bindings "
-      "ORDER BY number",
+      "SELECT number, vhost, exchange, queue, to_exchange, routing_key, arguments, checksum FROM "
+      "bindings ORDER BY number",
       "bindings", [&](CatalogRowReader& row) {
         v1::BindingDefinition& binding = *entry.add_changes()->mutable_binding_created();
         binding.set_number(row.number());
         binding.set_vhost(row.text());
         binding.set_exchange(row.text());
         binding.set_queue(row.text());
+        binding.set_to_exchange(row.text());
         binding.set_routing_key(row.text());
         return read_arguments(row, *binding.mutable_arguments());
       }));

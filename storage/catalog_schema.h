@@ -2,9 +2,9 @@
 
 namespace segue::storage {
 
-/// Of catalog.db, in `PRAGMA user_version`. A file of a newer one is refused; an older one is
-/// migrated.
-inline constexpr int kCatalogSchemaVersion = 1;
+/// Of catalog.db, in `PRAGMA user_version`. A file of another one is refused. 2: bindings to
+/// exchanges.
+inline constexpr int kCatalogSchemaVersion = 2;
 /// In `PRAGMA application_id`: tells a catalog from any other SQLite file ("SGCT").
 inline constexpr int kCatalogApplicationId = 0x53474354;
 
@@ -55,6 +55,7 @@ CREATE TABLE bindings (
   vhost TEXT NOT NULL,
   exchange TEXT NOT NULL,
   queue TEXT NOT NULL,
+  to_exchange TEXT NOT NULL,
   routing_key TEXT NOT NULL,
   arguments BLOB NOT NULL,
   checksum INTEGER NOT NULL

@@ -15,13 +15,15 @@ namespace segue {
 class BindingList {
  public:
   struct Binding {
-    QueueId queue;
+    RouteTarget target;
     std::string routing_key;
   };
 
   /// False, and nothing changed, if the number is there.
-  bool add(BindingNumber number, QueueId queue, std::string_view routing_key) {
-    return bindings_.try_emplace(number, Binding{queue, std::string(routing_key)}).second;
+  bool add(const ExchangeBinding& binding) {
+    return bindings_
+        .try_emplace(binding.number, Binding{binding.target, std::string(binding.routing_key)})
+        .second;
   }
 
   /// Removes the binding and returns it; nothing if there is none.

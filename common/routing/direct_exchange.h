@@ -9,19 +9,19 @@ namespace segue {
 /// Type "direct": a message goes where its routing key is the binding's.
 class DirectExchange final : public ExchangeRouter {
  public:
-  Status bind(BindingNumber number, QueueId queue, std::string_view routing_key) override {
-    if (bindings_.add(number, queue, routing_key)) table_.add(routing_key, queue);
+  Status bind(const ExchangeBinding& binding) override {
+    if (bindings_.add(binding)) table_.add(binding.routing_key, binding.target);
     return Status::ok();
   }
 
   void unbind(BindingNumber number) override {
     if (const auto binding = bindings_.take(number)) {
-      table_.remove(binding->routing_key, binding->queue);
+      table_.remove(binding->routing_key, binding->target);
     }
   }
 
-  void match(std::string_view routing_key, std::vector<QueueId>& queues) override {
-    table_.match(routing_key, queues);
+  void match(const RoutedMessage& message, std::vector<RouteTarget>& targets) override {
+    table_.match(message.routing_key, targets);
   }
 
   std::size_t binding_count() const override { return bindings_.size(); }

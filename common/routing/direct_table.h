@@ -4,24 +4,23 @@
 #include <string_view>
 #include <vector>
 
-#include "common/ids.h"
-#include "common/routing/queue_set.h"
 #include "common/routing/string_map.h"
+#include "common/routing/target_set.h"
 
 namespace segue {
 
-/// Queues by exact routing key. A lookup costs one hash, however many keys there are.
+/// Targets by exact routing key. A lookup costs one hash, however many keys there are.
 class DirectTable {
  public:
-  void add(std::string_view routing_key, QueueId queue);
-  /// Takes one binding of the queue by this key away.
-  void remove(std::string_view routing_key, QueueId queue);
-  /// Sets `queues` to those bound by the key, in the order of their ids.
-  void match(std::string_view routing_key, std::vector<QueueId>& queues) const;
-  std::size_t key_count() const { return queues_.size(); }
+  void add(std::string_view routing_key, RouteTarget target);
+  /// Takes one binding of the target by this key away.
+  void remove(std::string_view routing_key, RouteTarget target);
+  /// Sets `targets` to those bound by the key, in order.
+  void match(std::string_view routing_key, std::vector<RouteTarget>& targets) const;
+  std::size_t key_count() const { return targets_.size(); }
 
  private:
-  StringMap<QueueSet> queues_;
+  StringMap<TargetSet> targets_;
 };
 
 }  // namespace segue

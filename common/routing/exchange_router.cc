@@ -6,6 +6,8 @@
 
 #include "common/routing/direct_exchange.h"
 #include "common/routing/fanout_exchange.h"
+#include "common/routing/hash_exchange.h"
+#include "common/routing/headers_exchange.h"
 #include "common/routing/topic_exchange.h"
 #include "common/suggestion.h"
 
@@ -14,17 +16,26 @@ namespace {
 
 struct ExchangeType {
   std::string_view name;
-  std::unique_ptr<ExchangeRouter> (*make)();
+  std::unique_ptr<ExchangeRouter> (*make)(const FieldValues& arguments);
 };
 
 template <typename Router>
-std::unique_ptr<ExchangeRouter> make_router() {
+std::unique_ptr<ExchangeRouter> make_router(const FieldValues& /*arguments*/) {
   return std::make_unique<Router>();
 }
 
-constexpr std::array<ExchangeType, 3> kTypes = {{{"direct", make_router<DirectExchange>},
+std::unique_ptr<ExchangeRouter> make_hash_router(const FieldValues& arguments) {
+  return std::make_unique<HashExchange>(arguments);
+}
+
+constexpr std::string_view kHeaders = "headers";
+constexpr std::string_view kHash = "x-consistent-hash";
+constexpr std::array<ExchangeType, 5> kTypes = {{{"direct", make_router<DirectExchange>},
                                                  {"fanout", make_router<FanoutExchange>},
-                                                 {"topic", make_router<TopicExchange>}}};
+                                                 {"topic", make_router<TopicExchange>},
+                                                 {kHeaders, make_router<HeadersExchange>},
+                                                 {kHash, make_hash_router}}};
+constexpr std::array<std::string_view, 2> kHashArguments = {"hash-header", "hash-property"};
 
 const ExchangeType* find_type(std::string_view name) {
   const auto found = std::find_if(kTypes.begin(), kTypes.end(),
@@ -50,14 +61,36 @@ Status no_such_type(std::string_view name) {
 
 }  // namespace
 
-Result<std::unique_ptr<ExchangeRouter>> make_exchange_router(std::string_view type) {
+Result<std::unique_ptr<ExchangeRouter>> make_exchange_router(std::string_view type,
+                                                             const FieldValues& arguments) {
   const ExchangeType* found = find_type(type);
   if (found == nullptr) return no_such_type(type);
-  return found->make();
+  return found->make(arguments);
 }
 
-Status check_exchange_type(std::string_view type) {
-  return find_type(type) != nullptr ? Status::ok() : no_such_type(type);
+Status check_exchange_type(std::string_view type, const FieldValues& arguments) {
+  if (find_type(type) == nullptr) return no_such_type(type);
+  return type == kHash ? HashExchange::check_arguments(arguments) : Status::ok();
+}
+
+Status check_exchange_binding(std::string_view type, std::string_view routing_key,
+                              const FieldValues& arguments) {
+  if (type == kHash) return HashExchange::check_binding(routing_key);
+  if (type == kHeaders) return HeadersExchange::check(arguments);
+  return {};
+}
+
+bool is_exchange_argument(std::string_view type, std::string_view name) {
+  if (name == kAlternateExchange) return true;
+  return type == kHash &&
+         std::find(kHashArguments.begin(), kHashArguments.end(), name) != kHashArguments.end();
+}
+
+std::string exchange_arguments(std::string_view type) {
+  std::string list(kAlternateExchange);
+  if (type != kHash) return list;
+  for (const std::string_view argument : kHashArguments) list += ", " + std::string(argument);
+  return list;
 }
 
 }  // namespace segue

@@ -11,9 +11,9 @@ namespace segue {
 /// TopicTrie). Keys repeat, so results are remembered until a binding changes.
 class TopicExchange final : public ExchangeRouter {
  public:
-  Status bind(BindingNumber number, QueueId queue, std::string_view routing_key) override {
-    if (bindings_.add(number, queue, routing_key)) {
-      trie_.add(routing_key, queue);
+  Status bind(const ExchangeBinding& binding) override {
+    if (bindings_.add(binding)) {
+      trie_.add(binding.routing_key, binding.target);
       cache_.clear();
     }
     return Status::ok();
@@ -21,18 +21,18 @@ class TopicExchange final : public ExchangeRouter {
 
   void unbind(BindingNumber number) override {
     if (const auto binding = bindings_.take(number)) {
-      trie_.remove(binding->routing_key, binding->queue);
+      trie_.remove(binding->routing_key, binding->target);
       cache_.clear();
     }
   }
 
-  void match(std::string_view routing_key, std::vector<QueueId>& queues) override {
-    if (const std::vector<QueueId>* known = cache_.find(routing_key)) {
-      queues.assign(known->begin(), known->end());
+  void match(const RoutedMessage& message, std::vector<RouteTarget>& targets) override {
+    if (const std::vector<RouteTarget>* known = cache_.find(message.routing_key)) {
+      targets.assign(known->begin(), known->end());
       return;
     }
-    trie_.match(routing_key, queues);
-    cache_.put(routing_key, queues);
+    trie_.match(message.routing_key, targets);
+    cache_.put(message.routing_key, targets);
   }
 
   std::size_t binding_count() const override { return bindings_.size(); }

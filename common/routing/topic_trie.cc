@@ -64,20 +64,20 @@ void TopicTrie::remove_child(NodeIndex parent, std::string_view word) {
 }
 
 bool TopicTrie::is_needed(const Node& node) const {
-  return !node.queues.empty() || !node.words.empty() || node.star != kNoNode ||
+  return !node.targets.empty() || !node.words.empty() || node.star != kNoNode ||
          node.hash != kNoNode;
 }
 
-void TopicTrie::add(std::string_view pattern, QueueId queue) {
+void TopicTrie::add(std::string_view pattern, RouteTarget target) {
   NodeIndex at = kRoot;
   for_each_word(pattern, [&](std::string_view word) {
     const NodeIndex next = child(at, word);
     at = next != kNoNode ? next : make_child(at, word);
   });
-  nodes_[at].queues.add(queue);
+  nodes_[at].targets.add(target);
 }
 
-void TopicTrie::remove(std::string_view pattern, QueueId queue) {
+void TopicTrie::remove(std::string_view pattern, RouteTarget target) {
   std::vector<std::pair<NodeIndex, std::string_view>>
       path;  // each node with the word taken from it
   NodeIndex at = kRoot;
@@ -87,7 +87,7 @@ void TopicTrie::remove(std::string_view pattern, QueueId queue) {
     at = child(at, word);
   });
   if (at == kNoNode) return;
-  nodes_[at].queues.remove(queue);
+  nodes_[at].targets.remove(target);
   while (!path.empty() && !is_needed(nodes_[at])) {
     const auto [parent, word] = path.back();
     path.pop_back();
@@ -120,21 +120,21 @@ void TopicTrie::advance(std::string_view word) {
   }
 }
 
-void TopicTrie::match(std::string_view key, std::vector<QueueId>& queues) {
-  queues.clear();
+void TopicTrie::match(std::string_view key, std::vector<RouteTarget>& targets) {
+  targets.clear();
   active_.clear();
   ++step_;
   reach(kRoot);
   for_each_word(key, [this](std::string_view word) { advance(word); });
   std::size_t sources = 0;
   for (const NodeIndex node : active_) {
-    if (nodes_[node].queues.empty()) continue;
-    nodes_[node].queues.append_to(queues);
+    if (nodes_[node].targets.empty()) continue;
+    nodes_[node].targets.append_to(targets);
     ++sources;
   }
   if (sources < 2) return;
-  std::sort(queues.begin(), queues.end());
-  queues.erase(std::unique(queues.begin(), queues.end()), queues.end());
+  std::sort(targets.begin(), targets.end());
+  targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
 }
 
 }  // namespace segue

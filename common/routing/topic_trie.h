@@ -6,13 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "common/ids.h"
-#include "common/routing/queue_set.h"
 #include "common/routing/string_map.h"
+#include "common/routing/target_set.h"
 
 namespace segue {
 
-/// Queues by topic pattern. Patterns and keys are words separated by dots; the empty text has no
+/// Targets by topic pattern. Patterns and keys are words separated by dots; the empty text has no
 /// words, and "a..b" has an empty one in the middle. In a pattern the word `*` stands for exactly
 /// one word, `#` for any number, also none; inside a longer word they mean themselves.
 ///
@@ -22,12 +21,11 @@ class TopicTrie {
  public:
   TopicTrie() { nodes_.emplace_back(); }
 
-  void add(std::string_view pattern, QueueId queue);
-  /// Takes one binding of the queue by this pattern away.
-  void remove(std::string_view pattern, QueueId queue);
-  /// Sets `queues` to those of all patterns that match the key, each once, in the order of their
-  /// ids.
-  void match(std::string_view key, std::vector<QueueId>& queues);
+  void add(std::string_view pattern, RouteTarget target);
+  /// Takes one binding of the target by this pattern away.
+  void remove(std::string_view pattern, RouteTarget target);
+  /// Sets `targets` to those of all patterns that match the key, each once, in order.
+  void match(std::string_view key, std::vector<RouteTarget>& targets);
   /// Nodes in use; 1 without patterns.
   std::size_t node_count() const { return nodes_.size() - free_.size(); }
 
@@ -42,7 +40,7 @@ class TopicTrie {
     NodeIndex hash = kNoNode;      // child by `#`
     bool after_hash = false;       // this node is a `#`: any further word leads back to it
     std::uint64_t reached_at = 0;  // the step_ that put it into the active set last
-    QueueSet queues;
+    TargetSet targets;
   };
 
   NodeIndex child(NodeIndex parent, std::string_view word) const;

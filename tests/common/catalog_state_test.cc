@@ -69,8 +69,9 @@ TEST(CatalogState, HasThePredeclaredExchangesFromTheStart) {
   EXPECT_EQ(state.find_exchange("/", "amq.direct")->type(), "direct");
   EXPECT_EQ(state.find_exchange("/", "amq.fanout")->type(), "fanout");
   EXPECT_EQ(state.find_exchange("/", "amq.topic")->type(), "topic");
+  EXPECT_EQ(state.find_exchange("/", "amq.headers")->type(), "headers");
   EXPECT_EQ(state.find_exchange("other", "amq.topic"), nullptr);
-  EXPECT_EQ(state.list_exchanges("/", "", 100).size(), 3u);
+  EXPECT_EQ(state.list_exchanges("/", "", 100).size(), 4u);
 }
 
 TEST(CatalogState, AppliesEachEntryOnce) {

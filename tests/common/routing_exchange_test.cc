@@ -15,37 +15,38 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::unique_ptr<ExchangeRouter> make(std::string_view type) {
-  auto router = make_exchange_router(type);
+  auto router = make_exchange_router(type, {});
   EXPECT_TRUE(router.is_ok()) << router.status().message();
   return std::move(*router);
 }
 
 void bind(ExchangeRouter& router, std::uint64_t number, std::uint64_t queue, std::string_view key) {
-  const Status status = router.bind(BindingNumber(number), QueueId(queue), key);
+  const Status status =
+      router.bind({BindingNumber(number), QueueId(queue), std::to_string(queue), key, {}});
   EXPECT_TRUE(status.is_ok()) << status.message();
 }
 
 std::vector<std::uint64_t> match(ExchangeRouter& router, std::string_view key) {
-  std::vector<QueueId> queues{QueueId(999)};
-  router.match(key, queues);
+  std::vector<RouteTarget> targets{QueueId(999)};
+  router.match({key, v1::Properties::default_instance()}, targets);
   std::vector<std::uint64_t> numbers;
-  for (const QueueId queue : queues) numbers.push_back(queue.value);
+  for (const RouteTarget target : targets) numbers.push_back(target.queue().value);
   return numbers;
 }
 
 TEST(ExchangeTypes, AnUnknownOneIsRefusedWithASuggestion) {
-  const auto router = make_exchange_router("topics");
+  const auto router = make_exchange_router("topics", {});
   ASSERT_FALSE(router.is_ok());
   EXPECT_EQ(router.status().code(), Code::kPreconditionFailed);
   EXPECT_EQ(router.status().message(),
-            "there is no exchange type 'topics'; the types are direct, fanout, topic; did you mean "
-            "'topic'?");
-  EXPECT_EQ(check_exchange_type("topics"), router.status());
-  EXPECT_FALSE(check_exchange_type("").is_ok());
-  EXPECT_FALSE(check_exchange_type("Topic").is_ok());
-  EXPECT_LT(check_exchange_type(std::string(100'000, 'x')).message().size(), 200u);
-  for (const char* type : {"direct", "fanout", "topic"})
-    EXPECT_TRUE(check_exchange_type(type).is_ok());
+            "there is no exchange type 'topics'; the types are direct, fanout, topic, headers, "
+            "x-consistent-hash; did you mean 'topic'?");
+  EXPECT_EQ(check_exchange_type("topics", {}), router.status());
+  EXPECT_FALSE(check_exchange_type("", {}).is_ok());
+  EXPECT_FALSE(check_exchange_type("Topic", {}).is_ok());
+  EXPECT_LT(check_exchange_type(std::string(100'000, 'x'), {}).message().size(), 200u);
+  for (const char* type : {"direct", "fanout", "topic", "headers", "x-consistent-hash"})
+    EXPECT_TRUE(check_exchange_type(type, {}).is_ok());
 }
 
 TEST(DirectExchange, MatchesTheExactKey) {
@@ -119,7 +120,7 @@ TEST_P(AnyExchange, UnbindingWhatIsNotBoundChangesNothing) {
   EXPECT_THAT(match(*router, "k"), ElementsAre(10));
 }
 
-TEST(DirectTable, ForgetsKeysWithoutQueues) {
+TEST(DirectTable, ForgetsKeysWithoutTargets) {
   DirectTable table;
   table.add("a", QueueId(1));
   table.add("a", QueueId(2));
@@ -132,30 +133,30 @@ TEST(DirectTable, ForgetsKeysWithoutQueues) {
 }
 
 TEST(MatchCache, KeepsWhatIsAskedForAndIsBounded) {
-  MatchCache cache({.entries = 4, .queues = 100, .entry_queues = 3, .key_bytes = 8});
+  MatchCache cache({.entries = 4, .targets = 100, .entry_targets = 3, .key_bytes = 8});
   cache.put("hot", {QueueId(1)});
   for (int i = 0; i < 1000; ++i) {
     cache.put("k" + std::to_string(i), {QueueId(2)});
     ASSERT_LE(cache.size(), 8u);
-    const auto* queues = cache.find("hot");
-    ASSERT_NE(queues, nullptr) << i;
-    EXPECT_THAT(*queues, ElementsAre(QueueId(1)));
+    const auto* targets = cache.find("hot");
+    ASSERT_NE(targets, nullptr) << i;
+    EXPECT_THAT(*targets, ElementsAre(QueueId(1)));
   }
   EXPECT_EQ(cache.find("k1"), nullptr);
   EXPECT_NE(cache.find("k999"), nullptr);
 }
 
-TEST(MatchCache, BoundsTheQueuesItHolds) {
-  MatchCache cache({.entries = 1000, .queues = 6, .entry_queues = 3, .key_bytes = 8});
+TEST(MatchCache, BoundsTheTargetsItHolds) {
+  MatchCache cache({.entries = 1000, .targets = 6, .entry_targets = 3, .key_bytes = 8});
   for (int i = 0; i < 100; ++i) {
-    cache.put("k" + std::to_string(i), std::vector<QueueId>(3, QueueId(1)));
+    cache.put("k" + std::to_string(i), std::vector<RouteTarget>(3, QueueId(1)));
     EXPECT_LE(cache.size(), 4u);
   }
 }
 
 TEST(MatchCache, LeavesOutWhatIsTooLarge) {
-  MatchCache cache({.entries = 4, .queues = 100, .entry_queues = 3, .key_bytes = 8});
-  cache.put("many", std::vector<QueueId>(4, QueueId(1)));
+  MatchCache cache({.entries = 4, .targets = 100, .entry_targets = 3, .key_bytes = 8});
+  cache.put("many", std::vector<RouteTarget>(4, QueueId(1)));
   cache.put("123456789", {QueueId(1)});
   EXPECT_EQ(cache.size(), 0u);
 }

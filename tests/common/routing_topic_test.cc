@@ -10,8 +10,8 @@
 namespace segue {
 namespace {
 
-std::vector<QueueId> match(TopicTrie& trie, std::string_view key) {
-  std::vector<QueueId> queues{QueueId(999)};  // what was there before is replaced
+std::vector<RouteTarget> match(TopicTrie& trie, std::string_view key) {
+  std::vector<RouteTarget> queues{QueueId(999)};  // what was there before is replaced
   trie.match(key, queues);
   return queues;
 }
@@ -99,7 +99,7 @@ TEST(TopicTrie, AQueueComesOnceHoweverManyPatternsMatch) {
   trie.add("#.b", QueueId(7));
   trie.add("*.*", QueueId(7));
   trie.add("a.b", QueueId(3));
-  EXPECT_EQ(match(trie, "a.b"), (std::vector<QueueId>{QueueId(3), QueueId(7)}));
+  EXPECT_EQ(match(trie, "a.b"), (std::vector<RouteTarget>{QueueId(3), QueueId(7)}));
 }
 
 TEST(TopicTrie, TheSamePatternTwiceNeedsTwoRemovals) {
@@ -119,11 +119,11 @@ TEST(TopicTrie, RemovalFreesWhatNobodyElseNeeds) {
   EXPECT_EQ(trie.node_count(), 5u);
   trie.remove("a.b.c.#", QueueId(1));
   EXPECT_EQ(trie.node_count(), 3u);
-  EXPECT_EQ(match(trie, "a.b"), std::vector<QueueId>{QueueId(2)});
+  EXPECT_EQ(match(trie, "a.b"), std::vector<RouteTarget>{QueueId(2)});
   trie.remove("a.b", QueueId(2));
   EXPECT_EQ(trie.node_count(), 1u);
   trie.add("#.z", QueueId(3));
-  EXPECT_EQ(match(trie, "a.b.z"), std::vector<QueueId>{QueueId(3)});
+  EXPECT_EQ(match(trie, "a.b.z"), std::vector<RouteTarget>{QueueId(3)});
   EXPECT_TRUE(match(trie, "a.b").empty());
 }
 
@@ -133,7 +133,7 @@ TEST(TopicTrie, RemovalOfWhatIsNotThereChangesNothing) {
   trie.remove("a.c", QueueId(1));
   trie.remove("a.b.c.d", QueueId(1));
   trie.remove("a.b", QueueId(2));
-  EXPECT_EQ(match(trie, "a.b"), std::vector<QueueId>{QueueId(1)});
+  EXPECT_EQ(match(trie, "a.b"), std::vector<RouteTarget>{QueueId(1)});
 }
 
 // With a recursive matcher this takes longer than the universe has.
@@ -221,7 +221,7 @@ RC_GTEST_PROP(TopicTrieProperty, AgreesWithANaiveMatcherWhileBindingsComeAndGo, 
       trie.add(bound.back().pattern, bound.back().queue);
     }
     const std::string key = *some_key();
-    std::vector<QueueId> expected;
+    std::vector<RouteTarget> expected;
     for (const Bound& binding : bound) {
       if (naive_match(split(binding.pattern), 0, split(key), 0)) expected.push_back(binding.queue);
     }

@@ -49,7 +49,7 @@ class CatalogViewTest : public ::testing::Test {
     view.apply(entry);
   }
   std::string route(const std::string& exchange, const std::string& key) {
-    const auto found = view.route("/", exchange, key);
+    const auto found = view.route("/", exchange, {key, v1::Properties::default_instance()});
     if (!found->status) return std::string(code_name(found->status.code()));
     std::string text;
     for (const Route::Target& target : found->targets) {
@@ -111,9 +111,10 @@ TEST_F(CatalogViewTest, KnowsWhatANodeMustKnowOfEachQueue) {
   queue(2, "b", 0);
   bind(1, "amq.fanout", "a", "");
   EXPECT_EQ(view.needed_for(QueueId(1)), CatalogIndex(2));
-  EXPECT_EQ(view.route("/", "", "b")->needs, CatalogIndex(3));
+  EXPECT_EQ(view.route("/", "", {"b", v1::Properties::default_instance()})->needs, CatalogIndex(3));
   // A younger binding is the router's business alone.
-  EXPECT_EQ(view.route("/", "amq.fanout", "")->needs, CatalogIndex(2));
+  EXPECT_EQ(view.route("/", "amq.fanout", {"", v1::Properties::default_instance()})->needs,
+            CatalogIndex(2));
 }
 
 TEST_F(CatalogViewTest, StartsAnewFromASnapshot) {

@@ -29,7 +29,7 @@ struct QueueOptions {
 };
 
 struct ExchangeOptions {
-  /// "direct", "fanout" or "topic".
+  /// "direct", "fanout", "topic", "headers" or "x-consistent-hash".
   std::string type = "direct";
   bool durable = true;
   bool auto_delete = false;
@@ -50,11 +50,16 @@ struct DeclaredQueue {
   bool created = false;
 };
 
+/// Leads messages from an exchange to a queue, or to an exchange that takes them on.
 struct Binding {
   std::string exchange;
+  /// Empty if `to_exchange` is given.
   std::string queue;
+  /// A pattern of words for "topic", a weight for "x-consistent-hash".
   std::string routing_key;
+  /// The conditions of a binding of an exchange of type "headers".
   Table arguments{};
+  std::string to_exchange{};
 };
 
 /// Declares and looks at what a cluster has. Belongs to its Connection and lives as long; safe from
@@ -147,6 +152,8 @@ class Admin {
     /// Go on after the binding with this number.
     std::uint64_t after_number = 0;
     std::uint32_t limit = 0;
+    /// Only those that lead to this exchange.
+    std::string to_exchange{};
   };
   Result<BindingPage> list_bindings(const ListBindingsOptions& options);
   std::future<Result<BindingPage>> list_bindings_async(const ListBindingsOptions& options);

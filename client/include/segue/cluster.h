@@ -42,6 +42,7 @@ struct ExchangeDescription {
   bool auto_delete = false;
   bool internal = false;
   std::uint64_t bindings = 0;
+  Table arguments{};
 };
 
 struct BindingDescription {
@@ -51,6 +52,8 @@ struct BindingDescription {
   /// Its place in the list.
   std::uint64_t number = 0;
   Table arguments{};
+  /// Not empty: the binding leads to this exchange, and not to a queue.
+  std::string to_exchange{};
 };
 
 struct RouterDescription {
