@@ -136,8 +136,12 @@ Result<client::Table> table_of(const JsonValue& json) {
 
 Status add_assignment(client::Table& table, std::string_view text) {
   const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos || equals == 0) {
+  if (equals == 0 || text.empty()) {
     return wrong("expected name=value, got '" + std::string(text.substr(0, 80)) + "'");
+  }
+  if (equals == std::string_view::npos) {
+    table[std::string(text)] = client::Value();
+    return Status::ok();
   }
   table[std::string(text.substr(0, equals))] = typed(text.substr(equals + 1));
   return Status::ok();

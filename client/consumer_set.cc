@@ -239,7 +239,8 @@ Result<std::optional<Delivery>> ConsumerSet::polled(const v1::GetOk& answer,
     core->begin_session(session_);
   }
   IncomingDeliver deliver;
-  deliver.first_tag = answer.tag();
+  // There is nothing to settle with no_ack, and no tag.
+  deliver.first_tag = no_ack ? 1 : answer.tag();
   deliver.messages = SharedBytes::from(answer.batch().messages().SerializeAsString());
   deliver.redelivered.assign(answer.batch().redelivered().begin(),
                              answer.batch().redelivered().end());

@@ -13,11 +13,19 @@ namespace {
 
 constexpr const char* kCreateHelp =
     "The key's meaning is the exchange's: direct compares it, topic matches words (`*` one word,\n"
-    "`#` any number of them), fanout ignores it. The same binding again changes nothing.\n"
+    "`#` any number of them), for x-consistent-hash it is a weight (1 to 1000), fanout and "
+    "headers\n"
+    "ignore it. For headers the arguments count: a header must have that value, or with NAME "
+    "alone\n"
+    "only be there; all of them, or any with x-match=any. With --to-exchange the messages go on "
+    "to\n"
+    "another exchange in place of a queue. The same binding again changes nothing.\n"
     "\n"
     "Examples:\n"
     "  segue binding create amq.topic orders --key 'order.*.created'\n"
-    "  segue binding create logs archive\n";
+    "  segue binding create logs archive\n"
+    "  segue binding create amq.headers pdfs --argument format=pdf --argument signed\n"
+    "  segue binding create orders --to-exchange audit --key 'order.#'\n";
 
 // What creating and deleting have in common: which binding.
 class BindingChange : public SessionCommand {
@@ -26,19 +34,32 @@ class BindingChange : public SessionCommand {
     options.positional(binding_.exchange,
                        {"EXCHANGE", "the exchange's name", true, OptionTable::Names::kExchanges});
     options.positional(binding_.queue,
-                       {"QUEUE", "the queue's name", true, OptionTable::Names::kQueues});
+                       {"QUEUE", "the queue's name", false, OptionTable::Names::kQueues});
+    options.text(binding_.to_exchange,
+                 {"to-exchange", 0, "NAME", "the exchange to lead to, in place of a queue"});
+    options.offer("to-exchange", OptionTable::Names::kExchanges);
     options.text(binding_.routing_key, {"key", 'k', "KEY", "the binding key (empty)"});
     options.alias("key", "routing-key");
     options.custom(
         {"argument", 'a', "NAME=VALUE",
-         "an argument; VALUE is a whole number, true, false, or else text; may be given again"},
+         "an argument; VALUE is a whole number, true, false, or else text; NAME alone is the void "
+         "value; may be given again"},
         [this](std::string_view value) { return add_assignment(binding_.arguments, value); });
     options.repeatable("argument");
   }
 
+  Status check(const OptionTable& /*options*/) final {
+    if (binding_.queue.empty() != binding_.to_exchange.empty()) return Status::ok();
+    return Status(Code::kInvalidConfig, binding_.queue.empty()
+                                            ? "give a QUEUE, or --to-exchange"
+                                            : "give a QUEUE or --to-exchange, not both");
+  }
+
   std::string name() const {
-    return "'" + binding_.exchange + "' to '" + binding_.queue + "' with key '" +
-           binding_.routing_key + "'";
+    return "'" + binding_.exchange + "' to " +
+           (binding_.to_exchange.empty() ? "'" + binding_.queue + "'"
+                                         : "exchange '" + binding_.to_exchange + "'") +
+           " with key '" + binding_.routing_key + "'";
   }
 
   client::Binding binding_;
@@ -69,6 +90,7 @@ class BindingDelete final : public BindingChange {
     if (!bindings) return true;
     return std::any_of(bindings->begin(), bindings->end(), [&](const auto& binding) {
       return binding.exchange == binding_.exchange && binding.queue == binding_.queue &&
+             binding.to_exchange == binding_.to_exchange &&
              binding.routing_key == binding_.routing_key && binding.arguments == binding_.arguments;
     });
   }
@@ -92,6 +114,7 @@ class BindingList final : public SessionCommand {
       json.begin_array();
       for (const client::BindingDescription& binding : *bindings) {
         json.begin_object().field("exchange", binding.exchange).field("queue", binding.queue);
+        if (!binding.to_exchange.empty()) json.field("to_exchange", binding.to_exchange);
         json.field("routing_key", binding.routing_key).key("arguments");
         write_table(json, binding.arguments);
         json.end_object();
@@ -99,11 +122,13 @@ class BindingList final : public SessionCommand {
       console.write(json.end_array().take() + "\n");
       return kExitOk;
     }
-    Table table({{"EXCHANGE"}, {"KEY"}, {"QUEUE"}, {"ARGUMENTS"}});
+    Table table({{"EXCHANGE"}, {"KEY"}, {"TO"}, {"ARGUMENTS"}});
     for (const client::BindingDescription& binding : *bindings) {
       JsonWriter json;
       if (!binding.arguments.empty()) write_table(json, binding.arguments);
-      table.add({binding.exchange, binding.routing_key, binding.queue, json.take()});
+      table.add({binding.exchange, binding.routing_key,
+                 binding.to_exchange.empty() ? binding.queue : "exchange " + binding.to_exchange,
+                 json.take()});
     }
     console.write(table.text());
     return kExitOk;
@@ -119,7 +144,8 @@ class BindingList final : public SessionCommand {
 
 CommandEntry binding_create_command(std::string path) {
   const bool alias = path == "binding declare";
-  return {std::move(path), alias ? "the same as binding create" : "bind a queue to an exchange",
+  return {std::move(path),
+          alias ? "the same as binding create" : "bind a queue, or an exchange, to an exchange",
           kCreateHelp, [] { return std::make_unique<BindingCreate>(); }};
 }
 

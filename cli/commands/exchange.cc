@@ -14,12 +14,17 @@ class ExchangeDeclare final : public SessionCommand {
   void declare_own(OptionTable& options) override {
     options.positional(name_, {"NAME", "the exchange's name"});
     // Not a choice(): the cluster knows which types there are.
-    options.text(settings_.type, {"type", 't', "TYPE", "direct, fanout or topic (direct)"});
-    options.offer("type", {"direct", "fanout", "topic"});
+    options.text(settings_.type, {"type", 't', "TYPE",
+                                  "direct, fanout, topic, headers or x-consistent-hash (direct)"});
+    options.offer("type", {"direct", "fanout", "topic", "headers", "x-consistent-hash"});
     options.flag(transient_, {"transient", 0, "", "not durable"});
     options.flag(settings_.auto_delete,
                  {"auto-delete", 0, "", "delete it when its last binding goes"});
     options.flag(settings_.internal, {"internal", 0, "", "takes no publishes from clients"});
+    options.text(alternate_, {"alternate", 0, "NAME",
+                              "the exchange that takes what no queue here gets (the argument "
+                              "alternate-exchange)"});
+    options.offer("alternate", OptionTable::Names::kExchanges);
     options.custom(
         {"argument", 'a', "NAME=VALUE",
          "an argument; VALUE is a whole number, true, false, or else text; may be given again"},
@@ -29,6 +34,7 @@ class ExchangeDeclare final : public SessionCommand {
 
   int run_with(Console& console, client::Connection& connection) override {
     settings_.durable = !transient_;
+    if (!alternate_.empty()) settings_.arguments["alternate-exchange"] = alternate_;
     const bool present = static_cast<bool>(connection.admin().find_exchange(name_));
     const auto status = connection.admin().declare_exchange(name_, settings_);
     if (!status) return report(console, "declare exchange '" + name_ + "'", status.error());
@@ -41,6 +47,7 @@ class ExchangeDeclare final : public SessionCommand {
  private:
   std::string name_;
   client::ExchangeOptions settings_;
+  std::string alternate_;
   bool transient_ = false;
 };
 
@@ -73,18 +80,23 @@ class ExchangeList final : public SessionCommand {
         json.begin_object().field("name", exchange.name).field("type", exchange.type);
         json.field("durable", exchange.durable).field("auto_delete", exchange.auto_delete);
         json.field("internal", exchange.internal).field("bindings", exchange.bindings);
+        json.key("arguments");
+        write_table(json, exchange.arguments);
         json.end_object();
       }
       console.write(json.end_array().take() + "\n");
       return kExitOk;
     }
-    Table table({{"EXCHANGE"}, {"TYPE"}, {"BINDINGS", Table::Align::kRight}, {"KIND"}});
+    Table table(
+        {{"EXCHANGE"}, {"TYPE"}, {"BINDINGS", Table::Align::kRight}, {"KIND"}, {"ARGUMENTS"}});
     for (const client::ExchangeDescription& exchange : *exchanges) {
       std::string kind = exchange.durable ? "durable" : "transient";
       if (exchange.auto_delete) kind += ", auto-delete";
       if (exchange.internal) kind += ", internal";
+      JsonWriter json;
+      if (!exchange.arguments.empty()) write_table(json, exchange.arguments);
       table.add({exchange.name.empty() ? "(default)" : exchange.name, exchange.type,
-                 grouped(exchange.bindings), kind});
+                 grouped(exchange.bindings), kind, json.take()});
     }
     console.write(table.text());
     return kExitOk;
@@ -123,12 +135,24 @@ class ExchangeDelete final : public SessionCommand {
 }  // namespace
 
 CommandEntry exchange_declare_command() {
-  return {"exchange declare", "make an exchange",
-          "Declaring an exchange that exists with the same settings changes nothing and succeeds;\n"
-          "with other settings it fails and says which differ.\n\n"
-          "Examples:\n  segue exchange declare events --type topic\n"
-          "  segue exchange declare logs --type fanout --auto-delete\n",
-          [] { return std::make_unique<ExchangeDeclare>(); }};
+  return {
+      "exchange declare", "make an exchange",
+      "A message goes to the queues of the bindings that match it:\n"
+      "  direct             the binding key is the message's routing key\n"
+      "  fanout             always\n"
+      "  topic              the binding key is a pattern of words: `*` one word, `#` any number\n"
+      "  headers            the binding's arguments are among the message's headers\n"
+      "  x-consistent-hash  one queue for each routing key, in proportion to the binding keys,\n"
+      "                     which are weights; with the arguments hash-header or hash-property\n"
+      "                     one for each value of that header or property\n"
+      "\n"
+      "Declaring an exchange that exists with the same settings changes nothing and succeeds;\n"
+      "with other settings it fails and says which differ.\n\n"
+      "Examples:\n  segue exchange declare events --type topic\n"
+      "  segue exchange declare logs --type fanout --auto-delete\n"
+      "  segue exchange declare orders --type direct --alternate unrouted\n"
+      "  segue exchange declare work --type x-consistent-hash --argument hash-header=customer\n",
+      [] { return std::make_unique<ExchangeDeclare>(); }};
 }
 
 CommandEntry exchange_list_command() {

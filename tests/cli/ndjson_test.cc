@@ -88,7 +88,9 @@ TEST(Assignment, TypesValues) {
   EXPECT_EQ(table.at("t"), client::Value("a=b"));
   EXPECT_EQ(table.at("q"), client::Value("12"));
   EXPECT_EQ(table.at("e"), client::Value(""));
-  EXPECT_FALSE(add_assignment(table, "novalue"));
+  ASSERT_TRUE(add_assignment(table, "void"));
+  EXPECT_EQ(table.at("void"), client::Value());
+  EXPECT_FALSE(add_assignment(table, ""));
   EXPECT_FALSE(add_assignment(table, "=x"));
 }
 
