@@ -27,7 +27,7 @@ class QueueHost {
     std::uint64_t memory_limit = 512ull << 20;
     std::uint64_t free_disk_limit = 1ull << 30;
     std::uint64_t backup_bytes_per_second = 64ull << 20;
-    std::string backup_directory;
+    std::string backup_directory{};  // where alone backups may be made; empty: anywhere
     std::uint64_t checkpoint_wal_bytes = 256ull << 20;
     Duration checkpoint_interval = std::chrono::minutes(5);
     bool durability_sync = true;  // the cluster's; a queue's argument x-durability goes before
