@@ -251,7 +251,7 @@ void ConsumerCore::requeue_buffered() {
   if (back.empty() || options_.no_ack || session_ == 0) return;
   for (const Arrived& arrived : back) {
     settled_.add(
-        {arrived.frame->tag(arrived.next), arrived.frame->last_tag(), v1::OUTCOME_REQUEUE});
+        {arrived.frame->tag(arrived.next), arrived.frame->last_tag(), v1::OUTCOME_RELEASE});
   }
   mark_dirty(lock, true);
 }

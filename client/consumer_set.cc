@@ -68,6 +68,7 @@ void ConsumerSet::send_consume(Subscription& subscription, TimePoint now) {
   consume->set_prefetch_bytes(subscription.prefetch_bytes);
   consume->set_no_ack(core.options().no_ack);
   consume->set_priority(core.options().priority);
+  consume->set_exclusive(core.options().exclusive);
   to_wire(core.options().arguments, consume->mutable_arguments());
   const TimePoint deadline =
       subscription.first_answer ? subscription.deadline : now + request_timeout_;

@@ -96,6 +96,9 @@ void Delivery::reject() const {
 void Delivery::requeue() const {
   frame_->consumer().settle(frame_->session(), {tag(), tag(), v1::OUTCOME_REQUEUE});
 }
+void Delivery::release() const {
+  frame_->consumer().settle(frame_->session(), {tag(), tag(), v1::OUTCOME_RELEASE});
+}
 std::future<Status> Delivery::ack_confirmed() const {
   return frame_->consumer().settle_confirmed(frame_->session(), {tag(), tag(), v1::OUTCOME_ACK});
 }
@@ -109,9 +112,10 @@ std::string_view Deliveries::body(std::size_t index) const {
 
 void Deliveries::settle(Settle how) const {
   if (empty()) return;
-  const v1::Outcome outcome = how == Settle::kAck      ? v1::OUTCOME_ACK
-                              : how == Settle::kReject ? v1::OUTCOME_REJECT
-                                                       : v1::OUTCOME_REQUEUE;
+  const v1::Outcome outcome = how == Settle::kAck       ? v1::OUTCOME_ACK
+                              : how == Settle::kReject  ? v1::OUTCOME_REJECT
+                              : how == Settle::kRequeue ? v1::OUTCOME_REQUEUE
+                                                        : v1::OUTCOME_RELEASE;
   const std::uint64_t first = frame_->tag(first_);
   frame_->consumer().settle(frame_->session(), {first, first + count_ - 1, outcome});
 }

@@ -56,6 +56,7 @@ Status check_number(const std::string& object, const NumberArgument& argument,
 std::string known_arguments() {
   std::string list(kDurabilityArgument);
   for (const NumberArgument& known : kNumberArguments) list += ", " + std::string(known.name);
+  for (const std::string_view known : kBooleanArguments) list += ", " + std::string(known);
   return list;
 }
 
@@ -195,6 +196,12 @@ Status check_queue(const v1::QueueDefinition& queue) {
     if (name == kDurabilityArgument) {
       SEGUE_RETURN_IF_ERROR(check_durability(object, value));
       continue;
+    }
+    if (std::find(std::begin(kBooleanArguments), std::end(kBooleanArguments), name) !=
+        std::end(kBooleanArguments)) {
+      if (value.kind_case() == v1::FieldValue::kBoolValue) continue;
+      return refused("argument '" + name + "' of " + object + " is " + describe(value) +
+                     "; it must be true or false");
     }
     const auto range = std::find_if(
         std::begin(kNumberArguments), std::end(kNumberArguments),

@@ -30,6 +30,7 @@ std::uint32_t messages_within(const MessageRun& run, std::uint32_t max_count, st
 void Consumer::subscribe(HostedQueue& queue, const v1::Subscribe& terms) {
   queue_ = &queue;
   no_ack_ = terms.no_ack();
+  exclusive_ = terms.exclusive();
   priority_ = terms.priority();
   window_bytes_ = terms.window_bytes();
   set_prefetch(terms.prefetch_count(), terms.prefetch_bytes());

@@ -84,6 +84,7 @@ class Consumer {
   bool for_gets() const { return queue_ == nullptr && !stopped_; }
   bool no_ack() const { return no_ack_; }
   std::int32_t priority() const { return priority_; }
+  bool exclusive() const { return exclusive_; }
 
   /// Whether it may be given anything at all.
   bool has_credit() const;
@@ -104,6 +105,7 @@ class Consumer {
 
  private:
   friend class ConsumerRing;
+  friend struct QueueReaders;
 
   bool has_own_credit() const;
   void release(std::uint64_t bytes);
@@ -114,6 +116,7 @@ class Consumer {
   bool stopped_ = false;
   bool queue_gone_ = false;
   bool no_ack_ = false;
+  bool exclusive_ = false;
   std::int32_t priority_ = 0;
   std::uint32_t prefetch_count_ = 0;
   std::uint64_t prefetch_bytes_ = 0;
@@ -126,6 +129,7 @@ class Consumer {
   std::uint64_t session_ = 0;
   bool waits_for_room_ = false;
   std::list<Consumer*>::iterator waiting_place_{};
+  std::uint64_t place_in_line_ = 0;  // 0: it is in none
   bool in_ring_ = false;
   std::list<Consumer*>::iterator ring_place_{};
 };

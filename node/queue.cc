@@ -81,6 +81,7 @@ void Queue::apply_settle(NumberRange range, storage::DiskDataCenter& disk) {
   if (active_) {
     unstored_bytes_ -= active_->messages.settle(range, stored_through_).body_bytes;
     active_->counts.erase(range);
+    active_->released.remove(range);
   }
   if (range.first <= stored_through_.value) {
     disk.settle(id_, Sequence{range.first}, Sequence{std::min(range.last, stored_through_.value)});
@@ -212,11 +213,15 @@ void Queue::take(const MessageRun& run) {
 bool Queue::any_redelivered(const MessageRun& run) const {
   if (run.first <= recovered_mark_) return true;
   const NumberRange range{run.first.value, run.last().value};
-  return active_ && (active_->counts.any_in(range) || active_->proposed_counts.any_in(range));
+  if (!active_) return false;
+  NumberRange released;
+  return active_->counts.any_in(range) || active_->proposed_counts.any_in(range) ||
+         (active_->released.find_from(range.first, &released) && released.first <= range.last);
 }
 
 bool Queue::redelivered(Sequence sequence) const {
-  return sequence <= recovered_mark_ || delivery_count(sequence) > 0;
+  return sequence <= recovered_mark_ || delivery_count(sequence) > 0 ||
+         (active_ && active_->released.contains(sequence.value));
 }
 
 std::uint32_t Queue::delivery_count(Sequence sequence) const {
@@ -228,6 +233,11 @@ void Queue::make_ready(NumberRange range, bool counted) {
   active().returned.add(range);
   if (!counted) active().proposed_counts.increment(range);
   set_ready(ready_ + range.count());
+}
+
+void Queue::make_released_ready(NumberRange range) {
+  active().released.add(range);
+  make_ready(range, true);
 }
 
 void Queue::forget_proposed_count(NumberRange range) {

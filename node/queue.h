@@ -118,6 +118,8 @@ class Queue {
   /// Unacked messages are ready again, at once. A durable queue's count of the delivery is proposed
   /// (`counted` false) and, until it is applied, kept beside those that are.
   void make_ready(NumberRange range, bool counted);
+  /// The same for messages whose delivery does not count.
+  void make_released_ready(NumberRange range);
   /// What make_ready() kept beside has been applied.
   void forget_proposed_count(NumberRange range);
   /// Unacked messages are on their way out of the queue, or back to ready.
@@ -186,6 +188,7 @@ class Queue {
     RangeSet returned;  // ready, below the cursor
     DeliveryCounts counts;
     DeliveryCounts proposed_counts;  // on their way into `counts`
+    RangeSet released;               // were delivered, and that did not count
   };
   Active& active();
   const DeliveryCounts& active_counts() const;

@@ -13,6 +13,11 @@ std::optional<std::int64_t> number_of(const v1::QueueDefinition& definition,
   return number;
 }
 
+bool is_set(const v1::QueueDefinition& definition, std::string_view argument) {
+  const auto found = definition.arguments().find(std::string(argument));
+  return found != definition.arguments().end() && found->second.bool_value();
+}
+
 storage::GcOverrides gc_overrides_of(const v1::QueueDefinition& definition) {
   storage::GcOverrides overrides;
   if (const auto bytes = number_of(definition, kGcMinBytes)) {

@@ -23,6 +23,13 @@ struct NumberArgument {
 inline constexpr NumberArgument kGcMinBytes{"x-gc-min-bytes", 4096, std::int64_t{4} << 30};
 inline constexpr NumberArgument kGcMinMessages{"x-gc-min-messages", 1, 100'000'000};
 inline constexpr NumberArgument kGcValidPercent{"x-gc-valid-percent", 1, 66};
+/// An argument that is true or false.
+inline constexpr std::string_view kSingleActiveConsumer = "x-single-active-consumer";
+inline constexpr std::string_view kBooleanArguments[] = {kSingleActiveConsumer};
+
+/// Whether the argument is given, and true.
+bool is_set(const v1::QueueDefinition& definition, std::string_view argument);
+
 inline constexpr NumberArgument kNumberArguments[] = {kGcMinBytes, kGcMinMessages, kGcValidPercent};
 
 /// The number that a checked definition has for the argument.

@@ -183,6 +183,7 @@ void QueueHost::add_queue(const v1::QueueDefinition& definition) {
   Queue& queue = hosted.queue;
   const bool first_time = !queue.defined();
   queue.define(definition.name(), parts.durability_of(definition), definition.auto_delete());
+  hosted.single_active_consumer = is_set(definition, kSingleActiveConsumer);
   if (first_time && !queue.durable() && queue.applied_through() > Sequence{0}) {
     // What a transient queue had spilled before the restart.
     parts.open().disk.drop_queue(queue.id());

@@ -29,7 +29,28 @@ struct WaitingGet {
 struct QueueReaders {
   ConsumerRing ring;
   std::map<std::pair<PeerId, std::uint64_t>, Consumer*> consumers;
+  /// Of a queue with a single active consumer: all of them in the order in which they came. The
+  /// first one is the active one.
+  std::map<std::uint64_t, Consumer*> line;
   std::deque<WaitingGet> gets;
+
+  void add(Consumer& consumer, bool single_active) {
+    consumers[{consumer.peer(), consumer.number()}] = &consumer;
+    if (!single_active) return;
+    consumer.place_in_line_ = line.empty() ? 1 : line.rbegin()->first + 1;
+    line[consumer.place_in_line_] = &consumer;
+  }
+  /// Takes it out; who is the active one in its place, if that is another one now.
+  Consumer* remove(Consumer& consumer) {
+    const bool was_active = consumer.place_in_line_ != 0 && serves(consumer);
+    consumers.erase({consumer.peer(), consumer.number()});
+    line.erase(std::exchange(consumer.place_in_line_, 0));
+    return was_active && !line.empty() ? line.begin()->second : nullptr;
+  }
+  /// Whether the consumer may be given messages, as far as others are concerned.
+  bool serves(const Consumer& consumer) const {
+    return consumer.place_in_line_ == 0 || line.begin()->second == &consumer;
+  }
 };
 
 inline constexpr std::uint32_t kNoSlot = std::numeric_limits<std::uint32_t>::max();
@@ -41,6 +62,7 @@ struct HostedQueue {
   Queue queue;
   std::unique_ptr<QueueReaders> readers;  // null: none
   bool deleting = false;                  // the catalog was asked to delete it
+  bool single_active_consumer = false;
   std::uint32_t shard_slot = kNoSlot;
   std::uint32_t ready_slot = kNoSlot;
   std::uint32_t memory_slot = kNoSlot;

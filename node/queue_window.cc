@@ -170,7 +170,7 @@ std::uint64_t Queue::evict_delivered() {
 
 void Queue::release_if_idle() {
   if (active_ && !loading_ && !storing_ && active_->messages.empty() && active_->returned.empty() &&
-      active_->counts.empty()) {
+      active_->counts.empty() && active_->released.empty()) {
     active_.reset();
   }
 }

@@ -37,7 +37,7 @@ void SettleIntake::settle_range(Consumer& consumer, const v1::SettledTags& tags,
     touched.error = "settle of delivery " + range_text(numbers.first, numbers.last) +
                     " of consumer " + std::to_string(consumer.number()) + ": " + why;
   };
-  if (tags.outcome() < v1::OUTCOME_ACK || tags.outcome() > v1::OUTCOME_REQUEUE) {
+  if (tags.outcome() < v1::OUTCOME_ACK || tags.outcome() > v1::OUTCOME_RELEASE) {
     return refuse("outcome " + std::to_string(tags.outcome()) + " is not known");
   }
   if (numbers.first == 0 || numbers.first > numbers.last) return refuse("not a range of tags");
@@ -59,6 +59,8 @@ void SettleIntake::settle_range(Consumer& consumer, const v1::SettledTags& tags,
 void SettleIntake::settle_runs(const std::vector<Unacked::Run>& runs, v1::Outcome outcome,
                                Touched& touched) {
   if (outcome == v1::OUTCOME_REQUEUE) subscriptions_.requeue(runs);
+  // Nothing is logged: after a restart they were unsettled, and may have been delivered.
+  if (outcome == v1::OUTCOME_RELEASE) return subscriptions_.release(runs);
   for (const Unacked::Run& run : runs) {
     HostedQueue* hosted = queues_.find(run.queue);
     if (hosted == nullptr) continue;

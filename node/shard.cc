@@ -124,6 +124,11 @@ void Shard::requeue(HostedQueue& hosted, NumberRange sequences) {
   join_turn();
 }
 
+void Shard::release(HostedQueue& hosted, NumberRange sequences) {
+  hosted.queue.make_released_ready(sequences);
+  context_.queues.wake(hosted);
+}
+
 void Shard::answer_after_departures(Answer after, bool sync) {
   if (departures_.empty() && requeues_.empty() && pending_.empty()) return answer(after);
   departure_answers_.push_back(std::move(after));

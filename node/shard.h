@@ -94,6 +94,8 @@ class Shard final : public LogFollower {
   void depart(HostedQueue& queue, NumberRange sequences, Departure reason);
   /// Messages that were unacked go back to their places, with a delivery counted.
   void requeue(HostedQueue& queue, NumberRange sequences);
+  /// The same, without counting a delivery; nothing is logged.
+  void release(HostedQueue& queue, NumberRange sequences);
   /// Given when everything that departed in this turn is durable.
   void answer_after_departures(Answer answer, bool sync);
   /// Proposes the queue's next delivery mark if it wants one.

@@ -77,6 +77,10 @@ void Subscriptions::subscribe(PeerId peer, std::uint64_t number, const v1::Subsc
     return refuse(peer, number, Code::kNotAllowed, "",
                   "subscribe: consumer " + std::to_string(number) + " is in use");
   }
+  if (std::string refusal = refusal_of(*hosted, terms); !refusal.empty()) {
+    return refuse(peer, number, Code::kAccessRefused, hosted->queue.display_name(),
+                  std::move(refusal));
+  }
   auto owned = std::make_unique<Consumer>(peer, number);
   Consumer& consumer = *owned;
   Peer& of = peer_of(peer);
@@ -84,8 +88,8 @@ void Subscriptions::subscribe(PeerId peer, std::uint64_t number, const v1::Subsc
   consumer.subscribe(*hosted, terms);
   consumer.share(of.budget, terms.session());
   QueueReaders& readers = hosted->make_readers();
-  readers.consumers[{peer, number}] = &consumer;
-  readers.ring.offer(consumer);
+  readers.add(consumer, hosted->single_active_consumer);
+  if (readers.serves(consumer)) readers.ring.offer(consumer);
   v1::ConsumerEvent event;
   event.set_consumer(number);
   event.mutable_subscribed();
@@ -95,6 +99,7 @@ void Subscriptions::subscribe(PeerId peer, std::uint64_t number, const v1::Subsc
 
 void Subscriptions::after_change(Consumer& consumer) {
   if (HostedQueue* hosted = consumer.queue()) {
+    if (!hosted->readers->serves(consumer)) return;
     if (consumer.has_credit()) {
       consumer.end_wait();
       hosted->readers->ring.offer(consumer);
@@ -136,12 +141,33 @@ void Subscriptions::requeue(const std::vector<Unacked::Run>& runs) {
   }
 }
 
+void Subscriptions::release(const std::vector<Unacked::Run>& runs) {
+  for (const Unacked::Run& run : runs) {
+    HostedQueue* hosted = queues_.find(run.queue);
+    if (hosted == nullptr) continue;
+    hosted->queue.end_unacked(run.count);
+    shards_.of(*hosted).release(*hosted, run.sequences());
+  }
+}
+
+std::string Subscriptions::refusal_of(const HostedQueue& hosted, const v1::Subscribe& terms) {
+  if (!hosted.has_consumers()) return {};
+  const std::string queue = "queue " + hosted.queue.display_name();
+  if (hosted.readers->consumers.begin()->second->exclusive()) {
+    return queue + " has an exclusive consumer: no other may consume from it until that one ends";
+  }
+  if (!terms.exclusive()) return {};
+  return queue + " has " + std::to_string(hosted.readers->consumers.size()) +
+         " consumers: an exclusive one has to be the only one";
+}
+
 void Subscriptions::leave_queue(Consumer& consumer, bool peer_lost) {
   HostedQueue* hosted = consumer.queue();
   if (hosted == nullptr) return;
   hosted->readers->ring.withdraw(consumer);
-  hosted->readers->consumers.erase({consumer.peer(), consumer.number()});
+  Consumer* const next = hosted->readers->remove(consumer);
   consumer.stop();
+  if (next != nullptr) after_change(*next);
   if (!hosted->has_consumers() && hosted->queue.auto_delete()) {
     auto_delete_.last_consumer_gone(*hosted, peer_lost);
   }

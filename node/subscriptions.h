@@ -47,6 +47,8 @@ class Subscriptions {
   Consumer* find_for_gets(PeerId peer, std::uint64_t number);
   /// Messages taken out of a consumer's unacked go back to their queues.
   void requeue(const std::vector<Unacked::Run>& runs);
+  /// The same, without counting the deliveries.
+  void release(const std::vector<Unacked::Run>& runs);
   /// The consumer's credit or unacked changed: it is served again, or, stopped and with nothing
   /// left to settle, forgotten (`consumer` is gone then).
   void after_change(Consumer& consumer);
@@ -70,6 +72,8 @@ class Subscriptions {
   void subscribe(PeerId peer, std::uint64_t number, const v1::Subscribe& terms);
   void unsubscribe(Consumer& consumer, bool requeue_unsettled);
   void leave_queue(Consumer& consumer, bool peer_lost);
+  /// Empty: it may subscribe. Else why not.
+  static std::string refusal_of(const HostedQueue& hosted, const v1::Subscribe& terms);
   void forget(Consumer& consumer);
   void refuse(PeerId peer, std::uint64_t number, Code code, std::string entity, std::string text);
 

@@ -84,6 +84,7 @@ void DeliveryPath::consume(Session& session, const v1::Consume& consume,
   subscription.set_prefetch_bytes(consume.prefetch_bytes());
   subscription.set_no_ack(consume.no_ack());
   subscription.set_priority(consume.priority());
+  subscription.set_exclusive(consume.exclusive());
   subscription.set_window_bytes(window_of_next(session));
   subscription.set_session(session.id().value);
   consumer->on_subscribed = std::move(then);

@@ -68,6 +68,8 @@ class ConsumeCommand final : public SessionCommand {
                            "command dies"});
     options.number(prefetch_, {"prefetch", 'p', "N", "unsettled messages at most (5000)"}, 1,
                    1'000'000);
+    options.flag(exclusive_, {"exclusive", 0, "",
+                              "be the queue's only consumer: refused while there is another"});
     options.flag(raw_, {"raw", 0, "", "write the bodies' bytes and nothing else: no newlines"});
     options.flag(ndjson_, {"ndjson", 0, "", "write a line of JSON for each message"});
   }
@@ -85,6 +87,7 @@ class ConsumeCommand final : public SessionCommand {
     client::ConsumerOptions options;
     options.prefetch = plan.prefetch();
     options.no_ack = no_ack_ && !count_;
+    options.exclusive = exclusive_;
     auto consumer = connection.subscribe(queue_, options);
     if (!consumer) return report(console, "consume from '" + queue_ + "'", consumer.error());
     const int code = take(console, connection, *consumer, plan);
@@ -213,6 +216,7 @@ class ConsumeCommand final : public SessionCommand {
   bool follow_ = false;
   bool ack_ = false;
   bool no_ack_ = false;
+  bool exclusive_ = false;
   bool raw_ = false;
   bool ndjson_ = false;
   std::vector<client::Delivery> held_;

@@ -22,8 +22,11 @@ struct ConsumerOptions {
   std::uint64_t prefetch_bytes = 0;
   /// The broker counts a message as settled when it sends it: faster, and lost if we die.
   bool no_ack = false;
-  /// Higher ones are served first.
+  /// Higher ones are served first, as long as they have credit.
   std::int32_t priority = 0;
+  /// The queue's only consumer: subscribing fails with ACCESS_REFUSED while there is another, and
+  /// for others while there is this one.
+  bool exclusive = false;
   Table arguments{};
   /// With a handler: ack each delivery by itself when the handler returns.
   bool auto_ack = false;
@@ -53,9 +56,9 @@ class Consumer {
   /// Changes the prefetch from now on. Waits for the answer.
   Status set_prefetch(std::uint32_t messages, std::uint64_t bytes = 0);
 
-  /// No more deliveries: cancels, waits for a running handler to return, and requeues what had
-  /// arrived and was not handed out. What was handed out can still be settled. A second call does
-  /// nothing. Waits for the broker at most the connection's request timeout.
+  /// No more deliveries: cancels, waits for a running handler to return, and gives back what had
+  /// arrived and was not handed out (as release() does). What was handed out can still be settled.
+  /// A second call does nothing. Waits for the broker at most the connection's request timeout.
   void close();
 
   const std::string& queue() const;

@@ -15,7 +15,8 @@ class DeliveredFrame;
 
 /// One delivered message. A small handle: copying copies a pointer, the views stay valid while any
 /// copy, or the Deliveries it came from, lives. Safe from any thread. Settle it once with ack(),
-/// reject() or requeue(); a delivery that is never settled comes back when the connection closes.
+/// reject(), requeue() or release(); a delivery that is never settled comes back when the
+/// connection closes.
 ///
 /// Settling costs no round trip: settlements are collected and sent in ranges. After a reconnect
 /// the broker delivers unsettled messages again; settling the old Delivery then does nothing.
@@ -37,8 +38,10 @@ class Delivery {
   void ack() const;
   /// Refused for good; the message leaves the queue.
   void reject() const;
-  /// Back to its place in the queue.
+  /// Back to its place in the queue; the delivery counts.
   void requeue() const;
+  /// Back to its place in the queue, untried: the delivery does not count.
+  void release() const;
 
   /// Acks and gives a future that is OK when the ack is durable: the message will then never come
   /// again. DISCONNECTED when the session broke before the answer (it may come again),
@@ -101,11 +104,12 @@ class Deliveries {
   void ack() const { settle(Settle::kAck); }
   void reject() const { settle(Settle::kReject); }
   void requeue() const { settle(Settle::kRequeue); }
+  void release() const { settle(Settle::kRelease); }
   std::future<Status> ack_confirmed() const;
 
  private:
   friend class DeliveredFrame;
-  enum class Settle { kAck, kReject, kRequeue };
+  enum class Settle { kAck, kReject, kRequeue, kRelease };
   void settle(Settle how) const;
   Deliveries(std::shared_ptr<const DeliveredFrame> frame, std::uint32_t first, std::uint32_t count)
       : frame_(std::move(frame)), first_(first), count_(count) {}
