@@ -9,6 +9,7 @@ void CatalogFollower::follow(Node& node) {
 }
 
 void CatalogFollower::on_node_up(Node& node) {
+  node.catalog_behind = false;
   if (node.hello.catalog_leader() || followed_.empty()) follow(node);
 }
 
@@ -31,12 +32,30 @@ void CatalogFollower::on_feed(Node& node, const v1::CatalogFeed& feed) {
   std::vector<v1::CatalogEntry>& parts = followed->second;
   parts.insert(parts.end(), feed.entries().begin(), feed.entries().end());
   if (!feed.snapshot_end()) return;
-  // The leader sends one only to a view that does not fit its history.
-  const bool newer = !parts.empty() && CatalogIndex(parts.back().index()) > view_.index();
-  if (newer || (!parts.empty() && node.hello.catalog_leader())) {
-    view_.replace(parts, CatalogIndex(parts.back().index()));
+  // A node sends one only to a view that does not fit its history.
+  if (!parts.empty()) {
+    const CatalogIndex index(parts.back().index());
+    if (index > view_.index() || (index == view_.index() && node.hello.catalog_leader())) {
+      view_.replace(parts, index);
+    } else if (node.hello.catalog_leader() && index < view_.index()) {
+      refuse_older(node, index);
+    }
   }
   parts.clear();
+}
+
+/// Nothing comes here that the leader did not have on its disk: it lost its data. To follow it
+/// would be to forget queues that are there, and to confirm messages to them as unroutable.
+void CatalogFollower::refuse_older(Node& node, CatalogIndex index) {
+  node.catalog_behind = true;
+  log_.error("catalog_leader_is_behind",
+             {{"node", node.id},
+              {"index", index},
+              {"index_here", view_.index()},
+              {"advice",
+               "its data directory was lost or is an old copy: give it the catalog.db of another "
+               "node (docs/operations.md); if all nodes were brought back from an older backup, "
+               "restart the routers"}});
 }
 
 }  // namespace segue::router

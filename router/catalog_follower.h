@@ -23,6 +23,7 @@ class CatalogFollower {
 
  private:
   void follow(Node& node);
+  void refuse_older(Node& node, CatalogIndex index);
 
   NodeTable& nodes_;
   CatalogView& view_;

@@ -55,10 +55,14 @@ void CatalogRequests::on_tick() {
       ++at;
       continue;
     }
-    std::string text = open.sent_to == nullptr
-                           ? "the node that leads the catalog is not reachable: nothing can be "
-                             "declared, bound or deleted until it is back"
-                           : "the node that leads the catalog has not answered in time";
+    std::string text = open.sent_to != nullptr
+                           ? "the node that leads the catalog has not answered in time"
+                       : nodes_.leader_is_behind()
+                           ? "the node that leads the catalog lost its data, or has an old copy of "
+                             "it: nothing can be declared, bound or deleted until it is given the "
+                             "catalog.db of another node (docs/operations.md)"
+                           : "the node that leads the catalog is not reachable: nothing can be "
+                             "declared, bound or deleted until it is back";
     if (open.sent_to != nullptr || open.asked_before) {
       text += "; the operation may have been done";
     }

@@ -1,5 +1,7 @@
 #include "router/node_table.h"
 
+#include <algorithm>
+
 namespace segue::router {
 
 std::string Node::why_down() const {
@@ -30,6 +32,12 @@ Node& NodeTable::add(std::string id, std::string endpoint, NodeChannel& channel)
 Node* NodeTable::find(std::string_view id) {
   const auto found = nodes_.find(id);
   return found == nodes_.end() ? nullptr : found->second.get();
+}
+
+bool NodeTable::leader_is_behind() const {
+  return std::any_of(nodes_.begin(), nodes_.end(), [](const auto& node) {
+    return node.second->up && node.second->catalog_behind;
+  });
 }
 
 Node* NodeTable::catalog_leader() {

@@ -26,6 +26,9 @@ struct Node {
   /// What it said when the link came up last, and of itself since.
   v1::PeerHelloOk hello;
   v1::NodeState state;
+  /// It leads the catalog, and what it has of it is older than what this router has seen: its data
+  /// directory was lost, or is an old copy.
+  bool catalog_behind = false;
   NodeOutbox outbox;
 
   /// "node n3 is not reachable: the connection ended (tcp://n3:7101)".
@@ -33,7 +36,7 @@ struct Node {
   /// Why it is not up, without naming it again.
   std::string why_down() const;
 
-  bool leads_catalog() const { return up && hello.catalog_leader(); }
+  bool leads_catalog() const { return up && hello.catalog_leader() && !catalog_behind; }
 };
 
 /// The nodes of the configuration. Nodes stay where they are as long as the table lives. One
@@ -44,8 +47,10 @@ class NodeTable {
   Node& add(std::string id, std::string endpoint, NodeChannel& channel);
   /// Null when the configuration has no such node.
   Node* find(std::string_view id);
-  /// The node that leads the catalog; null while its link is down.
+  /// The node that leads the catalog; null while its link is down, or its catalog is behind.
   Node* catalog_leader();
+  /// Its link is up, and its catalog is behind.
+  bool leader_is_behind() const;
   std::map<std::string, std::unique_ptr<Node>, std::less<>>& all() { return nodes_; }
   /// Sends what the turn has collected.
   void flush();

@@ -99,5 +99,48 @@ TEST(LostCatalog, ALeaderWithAnOldCopyTakesNoDeclares) {
   EXPECT_TRUE(connection.admin().queue_status("newest"));
 }
 
+// A router that has seen more keeps it: publishes go on, nothing is dropped as unroutable.
+TEST(LostCatalog, RoutersDoNotFollowALeaderWithLess) {
+  TestCluster cluster({.routers = 1, .nodes = 2, .shards = 4});
+  cluster.start_all();
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  Connection connection = cluster.connect();
+  std::string on_n2;
+  for (int i = 0; on_n2.empty(); ++i) {
+    const auto declared = connection.admin().declare_queue("q" + std::to_string(i));
+    ASSERT_TRUE(declared);
+    if (declared->node == "n2") on_n2 = declared->name;
+  }
+  ASSERT_EQ(cluster.process("n1").terminate(), 0) << cluster.logs();
+  const fs::path newest = cluster.directory() + "/newest.db";
+  fs::copy(cluster.data_dir("n1") + "/catalog.db", newest);
+  fs::remove_all(cluster.data_dir("n1"));
+
+  cluster.start("n1");
+  ASSERT_TRUE(cluster.process("r1").wait_for_stderr("catalog_leader_is_behind")) << cluster.logs();
+  const auto published =
+      connection.publisher().publish_confirmed(Message::to_queue(on_n2, "kept")).get();
+  ASSERT_TRUE(published) << published.error().to_string();
+  EXPECT_FALSE(published->unroutable);
+  const auto status = connection.admin().cluster_status();
+  ASSERT_TRUE(status);
+  EXPECT_FALSE(status->catalog_available);
+  const auto declared = connection.admin().declare_queue("other");
+  ASSERT_FALSE(declared);
+  EXPECT_EQ(declared.error().code, ErrorCode::kCatalogUnavailable);
+  EXPECT_NE(declared.error().text.find("old copy"), std::string::npos) << declared.error().text;
+
+  ASSERT_EQ(cluster.process("n1").terminate(), 0) << cluster.logs();
+  for (const char* const file : {"/catalog.db", "/catalog.db-wal", "/catalog.db-shm"}) {
+    fs::remove(cluster.data_dir("n1") + file);
+  }
+  fs::remove_all(cluster.data_dir("n1") + "/wal");
+  fs::copy(newest, cluster.data_dir("n1") + "/catalog.db");
+  cluster.start("n1");
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  EXPECT_TRUE(connection.admin().declare_queue("other"));
+  EXPECT_EQ(connection.admin().queue_status(on_n2)->ready, 1u);
+}
+
 }  // namespace
 }  // namespace segue::client
