@@ -151,6 +151,13 @@ Result<CatalogImage> read_catalog_image(FileSystem& files, const std::string& pa
     auto log = read_whole(files, log_path);
     if (!log.is_ok()) return log.status();
     image.bytes_read += log->size();
+    if (image.bytes.empty() && !log->empty()) {
+      return Status(Code::kCorruption,
+                    path + ": is empty, and the log of its changes, " + log_path +
+                        ", is not: it was cut off, and the log goes with it when it is opened. "
+                        "Restore " +
+                        path);
+    }
     const Status applied = LogReader(log_path, std::move(*log), image).apply();
     const bool ends_there =
         damaged == DamagedCatalogLog::kTakeForEnd && applied.code() == Code::kCorruption;

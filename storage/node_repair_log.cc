@@ -157,6 +157,11 @@ Status NodeRepair::rewrite_log(const std::string& reason) {
             "records, and messages, it had";
     loss.more = true;
   }
+  if (!survey_.cut.empty()) {
+    what += ". Of " + counted(survey_.cut.size(), "file") + " (" + survey_.cut.front() +
+            ") the end is missing: nothing tells how many records, and messages, stood there";
+    loss.more = true;
+  }
   if (survey_.missing_groups > 0) {
     what += ". " + counted(survey_.missing_groups, "group") +
             " of records in its middle cannot be read: of shards that have no record behind these, "

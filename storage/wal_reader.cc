@@ -20,6 +20,19 @@ Result<std::unique_ptr<WalReader>> WalReader::open(FileSystem& files, const std:
   std::unique_ptr<WalReader> reader(new WalReader(path, number));
   SEGUE_RETURN_IF_ERROR(reader->open_file(files, reading));
   SEGUE_RETURN_IF_ERROR(reader->check_header(node_hash));
+  if (reader->missing_bytes_ == 0) return reader;
+  return Status(Code::kCorruption, path + ": offset " + std::to_string(reader->size_) +
+                                       ": the file is cut off here, it had " +
+                                       std::to_string(reader->size_ + reader->missing_bytes_) +
+                                       " bytes at least. Restore it");
+}
+
+Result<std::unique_ptr<WalReader>> WalReader::open_cut(FileSystem& files, const std::string& path,
+                                                       std::uint64_t number,
+                                                       std::uint64_t node_hash) {
+  std::unique_ptr<WalReader> reader(new WalReader(path, number));
+  SEGUE_RETURN_IF_ERROR(reader->open_file(files, WalReading::kPastCache));
+  SEGUE_RETURN_IF_ERROR(reader->check_header(node_hash));
   return reader;
 }
 
@@ -66,11 +79,7 @@ Status WalReader::check_header(std::uint64_t node_hash) {
   }
   // It was written through to its end before it got its name.
   const std::uint64_t made_with = header->blocks * kWalBlock;
-  if (size_ < made_with) {
-    return Status(Code::kCorruption, path_ + ": offset " + std::to_string(size_) +
-                                         ": the file is cut off here, it had " +
-                                         std::to_string(made_with) + " bytes at least. Restore it");
-  }
+  if (size_ < made_with) missing_bytes_ = made_with - size_;
   seed_ = header->seed();
   return Status::ok();
 }

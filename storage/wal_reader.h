@@ -43,6 +43,9 @@ class WalReader {
   static Result<std::unique_ptr<WalReader>> open(FileSystem& files, const std::string& path,
                                                  std::uint64_t number, std::uint64_t node_hash,
                                                  WalReading reading = WalReading::kPastCache);
+  /// The same, but what is left of a file that was cut off is read too; see missing_bytes().
+  static Result<std::unique_ptr<WalReader>> open_cut(FileSystem& files, const std::string& path,
+                                                     std::uint64_t number, std::uint64_t node_hash);
 
   /// The group at this offset, with every checksum right; nothing if there is none. Valid until the
   /// next call.
@@ -58,6 +61,8 @@ class WalReader {
   const std::string& path() const { return path_; }
   std::uint64_t number() const { return number_; }
   std::uint64_t size() const { return size_; }
+  /// How many of the bytes that it was made with are not there.
+  std::uint64_t missing_bytes() const { return missing_bytes_; }
 
  private:
   WalReader(std::string path, std::uint64_t number) : path_(std::move(path)), number_(number) {}
@@ -73,6 +78,7 @@ class WalReader {
   std::uint64_t number_;
   std::unique_ptr<File> file_;
   std::uint64_t size_ = 0;
+  std::uint64_t missing_bytes_ = 0;
   std::uint64_t seed_ = 0;
   AlignedBuffer window_;
   std::uint64_t window_offset_ = 0;

@@ -117,13 +117,15 @@ class Copying {
 }  // namespace
 
 Status WalSalvage::find_groups(LogFile& file, WalSurvey& survey) {
-  auto reader = WalReader::open(files_, file.path, file.number, node_hash_);
+  auto reader = WalReader::open_cut(files_, file.path, file.number, node_hash_);
   if (!reader.is_ok()) {
     if (reader.status().code() != Code::kCorruption) return reader.status();
     survey.unreadable.push_back(file.path);
     return {};
   }
-  survey.largest_file = std::max(survey.largest_file, (*reader)->size());
+  const std::uint64_t missing = (*reader)->missing_bytes();
+  if (missing > 0) survey.cut.push_back(file.path);
+  survey.largest_file = std::max(survey.largest_file, (*reader)->size() + missing);
   std::vector<std::uint64_t> offsets;
   SEGUE_RETURN_IF_ERROR((*reader)->each_header(
       kWalBlock, [&](std::uint64_t offset, const WalGroupHeader&) { offsets.push_back(offset); }));
@@ -199,7 +201,7 @@ Result<WalSurvey> WalSalvage::survey(const std::map<ShardId, LogIndex>& applied,
 Status WalSalvage::each_record(const std::function<Status(const ReplayedRecord&)>& take) {
   for (const LogFile& file : log_) {
     if (file.groups.empty()) continue;
-    auto reader = WalReader::open(files_, file.path, file.number, node_hash_);
+    auto reader = WalReader::open_cut(files_, file.path, file.number, node_hash_);
     if (!reader.is_ok()) return reader.status();
     for (const Place& place : file.groups) {
       auto group = (*reader)->group_at(place.offset);

@@ -25,6 +25,7 @@ struct WalSurvey {
   LogContent content;                   // of the records that no checkpoint covers
   std::uint64_t missing_groups = 0;     // of records, between those that can be read
   std::vector<std::string> unreadable;  // files of which nothing can be read
+  std::vector<std::string> cut;         // files of which the end is missing
   std::uint64_t highest_file = 0;       // of all .wal files; 0: none
   std::uint64_t largest_file = 0;       // bytes
 };

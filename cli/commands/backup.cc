@@ -264,7 +264,14 @@ class BackupCommand final : public SessionCommand {
       console.note("segue: interrupted; nothing was left in " + target);
       return kExitInterrupted;
     }
-    if (now->failure && now->target == target) return report(console, what, *now->failure);
+    if (now->failure && now->target == target) {
+      if (now->failure->code != client::ErrorCode::kConnectionForced) {
+        return report(console, what, *now->failure);
+      }
+      console.note("segue: cannot " + what + ": " + printable(now->failure->text) +
+                   " by somebody else; nothing was left in " + printable(target));
+      return kExitRefused;
+    }
     console.note("segue: cannot " + what + ": the node has restarted meanwhile; what it left in " +
                  printable(target) + " is no backup: remove it");
     return kExitRefused;

@@ -254,6 +254,13 @@ TEST(Backup, GoesOnWithoutItsCommandUntilItIsCancelled) {
   EXPECT_FALSE(fs::exists(target + "/n1"));
   EXPECT_FALSE(fs::exists(cluster.data_dir("n1") + "/backup.links"));
 
+  // One whose command lives is told of it.
+  Process other("segue", {"backup", "--online", target, "-r", router});
+  ASSERT_TRUE(wait_until([&] { return has_data_files(target); })) << other.stderr_text();
+  EXPECT_EQ(segue({"backup", "--cancel", "-r", router}).code, 0);
+  EXPECT_EQ(other.wait(kLong), 1) << other.stderr_text();
+  EXPECT_NE(other.stderr_text().find("cancelled"), std::string::npos) << other.stderr_text();
+
   EXPECT_EQ(segue({"backup", "--cancel", "--status"}).code, 64);
   EXPECT_EQ(segue({"backup", "--cancel", target}).code, 64);
   EXPECT_EQ(segue({"backup"}).code, 64);

@@ -102,6 +102,14 @@ TEST(RefusedStart, LeavesEveryByteAsItWas) {
   refused_with(log.front(), 4096 + 20);
   refused_with(log.front(), 20);
   refused_with(data + "/catalog.db", 4096, 8192);
+  // Cut off to nothing, with the log of its changes beside it, which SQLite would remove.
+  ASSERT_TRUE(whole.contains(data + "/catalog.db-wal"));
+  put(data + "/catalog.db", "");
+  const auto cut = bytes_below(data);
+  cluster.start("n1");
+  EXPECT_EQ(cluster.process("n1").wait(), 71) << cluster.process("n1").stderr_text();
+  EXPECT_EQ(difference(cut, bytes_below(data)), "");
+  put(data + "/catalog.db", whole.at(data + "/catalog.db"));
   for (const auto& [path, bytes] : whole) {
     if (path.ends_with("/checkpoint")) refused_with(path, 20);
   }
@@ -113,6 +121,44 @@ TEST(RefusedStart, LeavesEveryByteAsItWas) {
   const auto status = connection.admin().queue_status("q");
   ASSERT_TRUE(status) << status.error().to_string();
   EXPECT_EQ(status->ready, static_cast<std::uint64_t>(kMessages));
+}
+
+// No shard has a directory yet: all is in the log.
+TEST(RefusedStart, OfAYoungNodeIsRepaired) {
+  TestCluster cluster({.routers = 1, .nodes = 1, .shards = 2});
+  cluster.start_all();
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  Connection connection = cluster.connect();
+  MessageHeader header;
+  for (const char* const name : {"a", "b", "c"}) {
+    ASSERT_TRUE(connection.admin().declare_queue(name));
+    header.routing_key = name;
+    for (int i = 0; i < 100; ++i) {
+      Message message{header, std::to_string(i) + std::string(1000, 'x')};
+      ASSERT_TRUE(connection.publisher().publish_confirmed(std::move(message)).get());
+    }
+  }
+  cluster.kill("n1");
+  const std::string data = cluster.data_dir("n1");
+  EXPECT_FALSE(fs::exists(data + "/shards"));
+  const std::string log = data + "/wal/0000000000000001.wal";
+  std::string damaged = content(log);
+  const std::size_t at = damaged.find("50xxx");
+  ASSERT_NE(at, std::string::npos);
+  damaged[at] ^= 0x10;
+  put(log, damaged);
+  cluster.start("n1");
+  EXPECT_EQ(cluster.process("n1").wait(), 71) << cluster.process("n1").stderr_text();
+
+  Process repair("segue", {"check", data, "--repair"});
+  EXPECT_EQ(repair.wait(kLong), 4) << repair.stdout_text() << repair.stderr_text();
+  cluster.start("n1");
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  std::uint64_t ready = 0;
+  for (const char* const name : {"a", "b", "c"}) {
+    ready += connection.admin().queue_status(name)->ready;
+  }
+  EXPECT_EQ(ready, 299u);  // each was a group of its own
 }
 
 }  // namespace

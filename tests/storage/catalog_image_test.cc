@@ -109,5 +109,18 @@ TEST_F(CatalogImageTest, DamageInFrontOfALaterTransactionIsCorruptionAndInTheLas
   EXPECT_TRUE(torn->torn_at.has_value());
 }
 
+TEST_F(CatalogImageTest, AnEmptyFileBesideALogIsCorruption) {
+  files_.set_content(kPath, "");
+  for (const DamagedCatalogLog damaged :
+       {DamagedCatalogLog::kTakeForEnd, DamagedCatalogLog::kRefuse}) {
+    const auto image = read_catalog_image(files_, kPath, damaged);
+    ASSERT_FALSE(image.is_ok());
+    EXPECT_EQ(image.status().code(), Code::kCorruption);
+    EXPECT_NE(image.status().message().find("catalog.db-wal"), std::string::npos);
+  }
+  // A start looks before SQLite does, which would remove the log.
+  EXPECT_EQ(CatalogDb::peek(files_, kPath).status().code(), Code::kCorruption);
+}
+
 }  // namespace
 }  // namespace segue::storage

@@ -138,6 +138,24 @@ TEST(DataRepair, WritesADamagedLogAnewWithAllRecordsThatCanBeRead) {
   EXPECT_GT(refused, 2u);
 }
 
+TEST(DataRepair, KeepsWhatIsLeftOfAFileOfTheLogThatWasCutOff) {
+  WorkedDisk disk(End::kKilled, /*checkpoint_at_end=*/false);
+  const MemoryDisk::Image image = disk.files.image();
+  std::size_t refused = 0;
+  for (const std::string& path : disk.paths_in("/data/wal/")) {
+    if (!path.ends_with(".wal")) continue;
+    disk.files.restore(image);
+    const std::string whole = disk.files.content(path);
+    if (whole.size() < 3 * kWalBlock) continue;
+    disk.files.set_content(path, whole.substr(0, whole.size() - kWalBlock));
+    ++refused;
+    const std::string text = refuse_and_repair(disk);
+    EXPECT_THAT(text, HasSubstr("the end is missing"));
+    EXPECT_LE(lost(disk.whole, *disk.held()), 20u) << path;  // one group
+  }
+  EXPECT_GT(refused, 0u);
+}
+
 TEST(DataRepair, ADamagedLogAndCheckpointTogether) {
   WorkedDisk disk(End::kStopped, /*checkpoint_at_end=*/false);
   disk.files.flip_bit(WorkedDisk::checkpoint(1), 8 * 70);
