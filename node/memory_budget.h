@@ -33,8 +33,6 @@ class MemoryBudget {
     const std::uint64_t aim = for_messages() / 100 * 35;
     return used() > aim ? used() - aim : 0;
   }
-  /// Nothing is read ahead then: what is on its way to consumers takes enough.
-  bool above_read_ahead_mark() const { return used() > for_messages() / 100 * 50; }
   bool above_block_mark() const { return used() > for_messages() / 100 * 70; }
   bool below_unblock_mark() const { return used() < for_messages() / 100 * 66; }
 

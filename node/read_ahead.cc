@@ -28,7 +28,7 @@ void ReadAhead::consider(HostedQueue& hosted) {
     waiting_.push_back(hosted.queue.id());
     return;
   }
-  if (memory_.above_read_ahead_mark()) {
+  if (memory_.above_block_mark()) {
     held_back_.insert(hosted.queue.id());
     return;
   }
@@ -97,7 +97,7 @@ storage::LoadedMessages ReadAhead::tracked(const storage::LoadedMessages& loaded
 }
 
 void ReadAhead::end_turn() {
-  if (held_back_.empty() || memory_.above_read_ahead_mark()) return;
+  if (held_back_.empty() || memory_.above_block_mark()) return;
   for (const QueueId id : std::exchange(held_back_, {})) {
     HostedQueue* hosted = queues_.find(id);
     if (hosted != nullptr && hosted->has_takers()) consider(*hosted);
