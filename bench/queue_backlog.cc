@@ -203,9 +203,10 @@ int main(int count, char** arguments) {
   const auto number = [&](int at, std::uint64_t otherwise) {
     return count > at ? std::strtoull(arguments[at], nullptr, 10) : otherwise;
   };
-  segue::node::configure_allocator();
+  const std::uint64_t memory_limit = number(4, 512) << 20;
+  segue::node::configure_allocator(memory_limit);
   segue::node::Backlog backlog(arguments[1], number(2, 1'000'000),
-                               static_cast<std::uint32_t>(number(3, 1024)), number(4, 512) << 20);
+                               static_cast<std::uint32_t>(number(3, 1024)), memory_limit);
   backlog.publish();
   backlog.consume();
   backlog.shut_down();

@@ -208,7 +208,7 @@ int refuse(const Status& reason, StartFailure failure, const std::string& data_d
 }
 
 int run(const ClusterConfig& config, const Arguments& arguments) {
-  segue::node::configure_allocator();
+  segue::node::configure_allocator(config.find_node(arguments.id)->memory_limit);
   segue::raise_descriptor_limit();
   segue::ShutdownSignals signals;
   const segue::SystemClock clock;

@@ -7,8 +7,9 @@
 namespace segue::node {
 
 /// Sets the allocator up so that memory that is freed goes back to the system: few arenas, large
-/// buffers mapped on their own. Once, at the start of the process.
-void configure_allocator();
+/// buffers mapped on their own, and of free memory no more kept than a part of what the process may
+/// take. Once, at the start of the process.
+void configure_allocator(std::uint64_t memory_limit);
 
 /// Gives free memory back from time to time, after much of it was freed. One thread.
 class MemoryTrim {
