@@ -135,7 +135,7 @@ void NodeLink::on_hello_ok(const v1::PeerHelloOk& hello, TimePoint now) {
     link_->set_heartbeat(std::chrono::milliseconds(hello.heartbeat_ms()));
   }
   state_ = State::kUp;
-  failures_ = 0;
+  up_since_ = now;
   last_error_ = Status::ok();
   log_.info("link_up", {{"node", options_.node_id}, {"endpoint", options_.endpoint}});
   events_.on_up(hello);
@@ -176,7 +176,10 @@ void NodeLink::reset(const Status& reason, TimePoint now) {
   const bool was_up = state_ == State::kUp;
   transport_.close(false);
   state_ = State::kWaiting;
-  retry_at_ = now + pause();
+  // One that ends as soon as it is up is no success.
+  if (was_up && now - up_since_ >= last_pause_) failures_ = 0;
+  last_pause_ = pause();
+  retry_at_ = now + last_pause_;
   if (was_up || reason != last_error_) {
     log_.warn("link_down", {{"node", options_.node_id}, {"up_before", was_up}, {"reason", reason}});
   }

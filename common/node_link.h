@@ -115,7 +115,9 @@ class NodeLink {
   Logger& log_;
   State state_ = State::kWaiting;
   TimePoint retry_at_{};
-  std::uint32_t failures_ = 0;  // since the link was up last
+  std::uint32_t failures_ = 0;  // since the link was up last, for longer than it had waited
+  Duration last_pause_{};
+  TimePoint up_since_{};
   Status last_error_;
   std::optional<Link> link_;
   // Frames are parsed into memory that is used again for the next one.

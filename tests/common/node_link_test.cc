@@ -230,6 +230,39 @@ TEST_F(NodeLinkTest, TriesAgainWithGrowingPausesUntilTheNodeAnswers) {
   EXPECT_FALSE(link_.last_error().is_ok());
 }
 
+TEST_F(NodeLinkTest, WaitsLongerAndLongerWhenTheLinkEndsAsSoonAsItIsUp) {
+  const TimePoint end = clock_.now() + seconds(60);
+  while (clock_.now() < end) {
+    const int opened = transport_.opened;
+    link_.poll(clock_.now());
+    if (transport_.opened > opened) {
+      put_hello_ok(5);
+      link_.poll(clock_.now());
+      EXPECT_TRUE(link_.is_up());
+      link_.reset(Status(Code::kPreconditionFailed, "is of no use"), clock_.now());
+    }
+    clock_.advance(milliseconds(5));
+  }
+  EXPECT_GT(transport_.opened, 25);
+  EXPECT_LT(transport_.opened, 80);
+  // Once it has lasted, it comes back at once.
+  while (!link_.is_up()) {
+    const int opened = transport_.opened;
+    link_.poll(clock_.now());
+    if (transport_.opened > opened) {
+      put_hello_ok(5);
+      link_.poll(clock_.now());
+    }
+    clock_.advance(milliseconds(5));
+  }
+  clock_.advance(milliseconds(2'000));
+  const int opened = transport_.opened;
+  link_.reset(Status(Code::kStaleEpoch, "lost"), clock_.now());
+  clock_.advance(milliseconds(100));
+  link_.poll(clock_.now());
+  EXPECT_EQ(transport_.opened, opened + 1);
+}
+
 TEST_F(NodeLinkTest, TheWrongNodeAtTheEndpointIsRefused) {
   link_.poll(clock_.now());
   put_hello_ok(5, "n2");
