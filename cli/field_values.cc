@@ -139,11 +139,13 @@ Status add_assignment(client::Table& table, std::string_view text) {
   if (equals == 0 || text.empty()) {
     return wrong("expected name=value, got '" + std::string(text.substr(0, 80)) + "'");
   }
+  const std::string name(text.substr(0, equals));
+  if (table.contains(name)) return wrong("'" + name.substr(0, 80) + "' is given twice");
   if (equals == std::string_view::npos) {
-    table[std::string(text)] = client::Value();
+    table[name] = client::Value();
     return Status::ok();
   }
-  table[std::string(text.substr(0, equals))] = typed(text.substr(equals + 1));
+  table[name] = typed(text.substr(equals + 1));
   return Status::ok();
 }
 

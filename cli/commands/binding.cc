@@ -56,10 +56,13 @@ class BindingChange : public SessionCommand {
   }
 
   std::string name() const {
+    JsonWriter arguments;
+    if (!binding_.arguments.empty()) write_table(arguments, binding_.arguments);
+    const std::string with = binding_.arguments.empty() ? "" : " and arguments " + arguments.take();
     return "'" + binding_.exchange + "' to " +
            (binding_.to_exchange.empty() ? "'" + binding_.queue + "'"
                                          : "exchange '" + binding_.to_exchange + "'") +
-           " with key '" + binding_.routing_key + "'";
+           " with key '" + binding_.routing_key + "'" + with;
   }
 
   client::Binding binding_;

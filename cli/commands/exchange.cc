@@ -32,9 +32,18 @@ class ExchangeDeclare final : public SessionCommand {
     options.repeatable("argument");
   }
 
+  Status check(const OptionTable& options) override {
+    if (!options.given("alternate")) return Status::ok();
+    if (settings_.arguments.contains("alternate-exchange")) {
+      return Status(Code::kInvalidConfig,
+                    "--alternate and the argument alternate-exchange are the same: give one");
+    }
+    settings_.arguments["alternate-exchange"] = alternate_;
+    return Status::ok();
+  }
+
   int run_with(Console& console, client::Connection& connection) override {
     settings_.durable = !transient_;
-    if (!alternate_.empty()) settings_.arguments["alternate-exchange"] = alternate_;
     const bool present = static_cast<bool>(connection.admin().find_exchange(name_));
     const auto status = connection.admin().declare_exchange(name_, settings_);
     if (!status) return report(console, "declare exchange '" + name_ + "'", status.error());

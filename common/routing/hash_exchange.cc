@@ -28,6 +28,7 @@ std::optional<std::uint32_t> weight_of(std::string_view routing_key) {
   std::uint32_t weight = 0;
   const char* const end = routing_key.data() + routing_key.size();
   const auto [stopped, error] = std::from_chars(routing_key.data(), end, weight);
+  if (routing_key.starts_with('0')) return std::nullopt;  // one weight, one key
   if (error != std::errc() || stopped != end || weight < 1 || weight > HashExchange::kMostWeight) {
     return std::nullopt;
   }

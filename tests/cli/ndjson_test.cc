@@ -91,6 +91,8 @@ TEST(Assignment, TypesValues) {
   ASSERT_TRUE(add_assignment(table, "void"));
   EXPECT_EQ(table.at("void"), client::Value());
   EXPECT_FALSE(add_assignment(table, ""));
+  EXPECT_FALSE(add_assignment(table, "n=13"));
+  EXPECT_EQ(table.at("n"), client::Value(12));
   EXPECT_FALSE(add_assignment(table, "=x"));
 }
 

@@ -99,7 +99,7 @@ TEST_F(Hash, DoesNotDependOnNumbersOrTheOrderOfBindings) {
 
 TEST_F(Hash, AWeightIsAWholeNumberFromOneToAThousand) {
   for (const char* const weight :
-       {"", "0", "-1", "1001", "1.5", " 1", "1 ", "one", "99999999999999999999"}) {
+       {"", "0", "01", "-1", "1001", "1.5", " 1", "1 ", "one", "99999999999999999999"}) {
     const Status refused = exchange_.bind({BindingNumber(1), QueueId(1), "q", weight, {}});
     EXPECT_EQ(refused.code(), Code::kPreconditionFailed) << weight;
     EXPECT_THAT(refused.message(), HasSubstr("between 1 and 1000"));
