@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,20 @@ namespace segue::node {
 namespace {
 
 constexpr std::size_t kMostSegments = 1000;
+
+/// Links below the directory where alone backups are made must not lead out of it.
+Status check_links(const storage::BackupOptions& options) {
+  if (options.allowed_below.empty()) return {};
+  std::error_code error;
+  const auto directory = std::filesystem::weakly_canonical(options.allowed_below, error);
+  const auto target = std::filesystem::weakly_canonical(options.target, error);
+  const auto between = target.lexically_relative(directory);
+  if (!error && !between.empty() && *between.begin() != ".." && *between.begin() != ".") return {};
+  return Status(Code::kPreconditionFailed, options.target + ": leads out of " +
+                                               options.allowed_below +
+                                               ", where alone this node makes backups "
+                                               "(storage.backup_directory)");
+}
 
 v1::SegmentDescription::State state_of(storage::StoredSegment::State state) {
   using State = storage::StoredSegment::State;
@@ -209,7 +224,8 @@ void QueueRequests::backup(const v1::NodeBackup& wanted, v1::QueueReply& reply) 
       break;
     case v1::NodeBackup::ACTION_START:
       options.target = wanted.target();
-      done = disk_.begin_backup(std::move(options));
+      done = check_links(options);
+      if (done) done = disk_.begin_backup(std::move(options));
       break;
     case v1::NodeBackup::ACTION_CANCEL:
       disk_.cancel_backup();

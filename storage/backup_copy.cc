@@ -154,9 +154,18 @@ Status prepare_empty_directory(FileSystem& files, const std::string& path,
                                const std::string& ignored, bool& made) {
   SEGUE_RETURN_IF_ERROR(check_outside_data(files, path));
   made = !files.exists(path);
-  if (made) return files.make_directories(path);
+  const auto cannot = [&](const char* what, const Status& status) {
+    // Of another kind are a full disk, or one that fails.
+    if (status.code() != Code::kIoError && status.code() != Code::kNotFound) return status;
+    return Status(Code::kInvalidConfig, path + ": " + what + " (" + status.message() +
+                                            "): give a directory that is empty or not there yet");
+  };
+  if (made) {
+    const Status status = files.make_directories(path);
+    return status ? status : cannot("cannot be made", status);
+  }
   const auto names = files.list(path);
-  if (!names.is_ok()) return names.status();
+  if (!names.is_ok()) return cannot("is no directory", names.status());
   for (const std::string& name : *names) {
     if (name == ignored || name == "lost+found") continue;
     return Status(Code::kInvalidConfig, path + ": is not empty ('" + name +

@@ -97,7 +97,16 @@ void NodeCheck::check_identity() {
 }
 
 void NodeCheck::check_log_ends_file() {
-  if (!files_.exists(path_of("log_ends"))) return;
+  if (!files_.exists(path_of("log_ends"))) {
+    // Every start writes it, unless the disk was full.
+    if (files_.exists(path_of("wal")) || files_.exists(path_of("shards"))) {
+      report_.note(
+          path_of("log_ends"),
+          "is missing: nothing tells whether checkpoints, or files of the log, are missing "
+          "too, or older copies. The next start makes it");
+    }
+    return;
+  }
   report_.file();
   const Status loaded = log_ends_.load();
   if (!loaded.is_ok()) report_.problem(path_of("log_ends"), loaded);

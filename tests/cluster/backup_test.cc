@@ -279,6 +279,15 @@ TEST(Backup, IsMadeWhereTheConfigurationAllowsIt) {
   EXPECT_EQ(refused.code, 1);
   EXPECT_NE(refused.err.find("storage.backup_directory"), std::string::npos) << refused.err;
   EXPECT_FALSE(fs::exists(place.path() + "/elsewhere"));
+  fs::create_directories(place.path() + "/allowed");
+  fs::create_directory_symlink(place.path() + "/elsewhere", place.path() + "/allowed/link");
+  fs::create_directories(place.path() + "/elsewhere");
+  EXPECT_EQ(segue({"backup", "--online", place.path() + "/allowed/link/a", "-r", router}).code, 1);
+  EXPECT_FALSE(fs::exists(place.path() + "/elsewhere/a"));
+  // Where there can be no directory.
+  std::ofstream(place.path() + "/allowed/file") << "mine";
+  EXPECT_EQ(segue({"backup", "--online", place.path() + "/allowed/file", "-r", router}).code, 1);
+  EXPECT_EQ(segue({"backup", "--online", place.path() + "/allowed/file/a", "-r", router}).code, 1);
   const Ran made = segue({"backup", "--online", place.path() + "/allowed/a", "-r", router});
   EXPECT_EQ(made.code, 0) << made.err;
   EXPECT_TRUE(fs::exists(place.path() + "/allowed/a/n1/manifest"));

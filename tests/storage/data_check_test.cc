@@ -430,8 +430,10 @@ TEST(DataCheck, TellsMessagesThatTheNextStartWouldRemove) {
               AllOf(HasSubstr("a start would remove them"), HasSubstr("--repair keeps them")));
   files.set_content("/data/wal/" + wal_file_name(1), std::string(8192, 'x'));
   const Checked refused = check(files);
-  ASSERT_EQ(refused.notes.size(), 1u) << refused.text();
-  EXPECT_THAT(refused.notes[0].what, HasSubstr("as long as the start is refused"));
+  ASSERT_EQ(refused.notes.size(), 2u) << refused.text();
+  EXPECT_THAT(refused.notes[0].file, HasSubstr("log_ends"));
+  EXPECT_THAT(refused.notes[0].what, HasSubstr("is missing"));
+  EXPECT_THAT(refused.notes[1].what, HasSubstr("as long as the start is refused"));
 }
 
 TEST(DataCheck, TellsAnOlderCopyOfAnIndex) {
