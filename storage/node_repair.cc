@@ -91,6 +91,15 @@ Status NodeRepair::repair_catalog() {
     work_.cannot(path, damage.message() + ". This node leads the catalog. " + kCopyCatalog);
     return {};
   }
+  if (log_ends_.noted() == LogNote{}) {
+    work_.cannot(path,
+                 damage.message() +
+                     ". Nothing tells whether this node leads the catalog, since log_ends is "
+                     "missing or damaged too. If it does not: move catalog.db away, and it is "
+                     "given to this node again. If it does: " +
+                     kCopyCatalog);
+    return {};
+  }
   work_.done(path, damage.message() + ". It is moved to " + work_.folder() +
                        "; the node that leads the catalog gives it to this one again");
   for (const char* const name : {"catalog.db-wal", "catalog.db-shm", "catalog.db"}) {

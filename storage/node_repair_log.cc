@@ -57,7 +57,12 @@ Status NodeRepair::finish_interrupted() {
   const std::string made = work_.path_of(kMadeLog);
   if (work_.rehearsal() || !work_.files().exists(made)) return {};
   if (work_.files().exists(made + kWholeMark)) {
-    work_.done(made, "is the log that an interrupted repair has made: it takes its place");
+    RepairLoss loss;
+    loss.more = true;
+    work_.done(made,
+               "is the log that an interrupted repair has made: it takes its place. What was lost, "
+               "that repair has told, or would have",
+               {}, loss);
     return install_log();
   }
   return remove_made_log();

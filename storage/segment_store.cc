@@ -237,6 +237,7 @@ void SegmentStore::remove_segments(Queue& queue, std::vector<SegmentName> segmen
 
 void SegmentStore::forget_if_empty(Queue& queue) {
   if (!queue.table.empty() || queue.pending_stores > 0) return;
+  touch(queue);  // it has no garbage any more
   const auto files = queue.files;
   by_shard_[files->shard].erase(files->id);
   queues_.erase(files->id);

@@ -87,6 +87,20 @@ TEST_F(Collecting, CountsSegmentsThatWentWithoutACopyAsDropped) {
   EXPECT_EQ(collector_.stats().copies, 0u);
 }
 
+TEST_F(Collecting, AQueueThatACheckpointEmptiesHasNoDebt) {
+  // In the segment that takes messages, where the garbage waits for a checkpoint.
+  ASSERT_TRUE(life_.put(kQueue, {run_of(1, 50, 1000)}).is_ok());
+  life_.settle(kQueue, 1, 49);
+  collector_.poll(clock_.now());
+  EXPECT_GT(collector_.stats().debt_bytes, 0u);
+  life_.settle(kQueue, 50, 50);
+  collector_.poll(clock_.now() + milliseconds(50));
+  ASSERT_TRUE(life_.checkpoint().is_ok());
+  EXPECT_EQ(store_.table(kQueue), nullptr);
+  collector_.poll(clock_.now() + milliseconds(100));
+  EXPECT_EQ(collector_.stats().debt_bytes, 0u);
+}
+
 TEST_F(Collecting, CopiesNoFasterThanItMay) {
   GcOptions slow = options();
   slow.bytes_per_second = 1 << 20;
