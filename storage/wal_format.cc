@@ -125,6 +125,13 @@ std::optional<std::uint64_t> parse_wal_file_name(std::string_view name) {
   return number;
 }
 
+std::optional<std::uint64_t> parse_wal_spare_name(std::string_view name) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || wal_spare_name(number) != name) return std::nullopt;
+  return number;
+}
+
 bool is_wal_spare_name(std::string_view name) {
   return name.ends_with(kSpareSuffix);
 }

@@ -98,6 +98,8 @@ std::string wal_file_name(std::uint64_t number);
 /// The number in such a name; nothing for any other name.
 std::optional<std::uint64_t> parse_wal_file_name(std::string_view name);
 bool is_wal_spare_name(std::string_view name);
+/// The number that a spare was given by wal_spare_name().
+std::optional<std::uint64_t> parse_wal_spare_name(std::string_view name);
 std::string wal_spare_name(std::uint64_t number);
 
 }  // namespace segue::storage

@@ -67,10 +67,14 @@ Status Recovery::find_files() {
   auto names = files_.list(options_.directory);
   if (!names) return names.status().code() == Code::kNotFound ? Status::ok() : names.status();
   for (const std::string& name : *names) {
+    // A spare may have a higher number after a loss of power. A file that got its number again
+    // would replace it when it becomes a spare itself.
+    const auto spare = parse_wal_spare_name(name);
+    if (spare) result_.next_file = std::max(result_.next_file, *spare + 1);
     if (const auto number = parse_wal_file_name(name)) numbers_.push_back(*number);
   }
   std::sort(numbers_.begin(), numbers_.end());
-  if (!numbers_.empty()) result_.next_file = numbers_.back() + 1;
+  if (!numbers_.empty()) result_.next_file = std::max(result_.next_file, numbers_.back() + 1);
   return Status::ok();
 }
 

@@ -194,6 +194,30 @@ TEST(WalWriter, RecyclesReleasedFilesAndKeepsTheirNumberBounded) {
   EXPECT_EQ(WalHarness::text(wal.replayed[kOne][0]), "command 1/291body");
 }
 
+// A loss of power can leave a spare with a higher number than any file of the log.
+TEST(WalWriter, ASpareWithAHighNumberIsNotTakenForTwo) {
+  WalHarness wal;
+  wal.options.spare_files = 100;
+  const std::string zeros(wal.options.file_bytes, '\0');
+  ASSERT_TRUE(wal.files.make_directories("/wal"));
+  for (std::uint64_t number = 1; number < 20; ++number) {
+    wal.files.set_content("/wal/" + wal_spare_name(number), zeros);
+  }
+  wal.files.set_content("/wal/" + wal_spare_name(2), zeros);
+  wal.files.set_content("/wal/" + wal_spare_name(22), zeros);
+  std::string prepared = zeros;
+  WalFileHeader{19, WalHarness::kNode, 1, 8}.encode(prepared.data());
+  wal.files.set_content("/wal/" + wal_file_name(19), prepared);
+  ASSERT_TRUE(wal.open());
+  for (std::uint64_t index = 1; index <= 200; ++index) {
+    ASSERT_TRUE(wal.write(WalHarness::record(1, index, std::string(3 * kWalBlock, 'x'))));
+    wal.wal->release(ShardId(1), LogIndex(index));
+    for (const std::string& path : wal.wal_files()) {
+      ASSERT_EQ(wal.files.content(path).size(), wal.options.file_bytes) << path << " " << index;
+    }
+  }
+}
+
 TEST(WalWriter, WhatIsReleasedOfTheFileBeingWrittenDoesNotCountAsWritten) {
   WalHarness wal;
   wal.options.file_bytes = 64 << 20;
