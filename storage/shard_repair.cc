@@ -116,19 +116,11 @@ Status ShardRepair::make_checkpoint(LogIndex applied, const Reason& reason,
   SEGUE_RETURN_IF_ERROR(move_odd_names_aside());
   SEGUE_RETURN_IF_ERROR(work_.move_aside(path));
   if (work_.rehearsal()) return {};
-  SEGUE_RETURN_IF_ERROR(make_directory());
+  // A shard that never had a checkpoint has none. Its name is synced by the caller.
+  SEGUE_RETURN_IF_ERROR(work_.files().make_directories(directory_));
   SEGUE_RETURN_IF_ERROR(
       write_checkpoint(work_.files(), directory_, checkpoint, work_.context().fatal));
   return work_.failure();
-}
-
-/// A shard that never had a checkpoint has none.
-Status ShardRepair::make_directory() {
-  if (work_.files().exists(directory_)) return {};
-  SEGUE_RETURN_IF_ERROR(work_.files().make_directories(directory_));
-  const std::string shards = directory_.substr(0, directory_.rfind('/'));
-  SEGUE_RETURN_IF_ERROR(work_.files().sync_directory(shards));
-  return work_.files().sync_directory(shards.substr(0, shards.rfind('/')));
 }
 
 /// Messages of queues' files above what the checkpoint names: in whole systems the log has them.

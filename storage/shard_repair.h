@@ -70,7 +70,6 @@ class ShardRepair {
   std::pair<std::uint64_t, std::string> find_untraced(
       const std::vector<RepairedQueue>& found) const;
 
-  Status make_directory();
   Status repair_queue(CheckpointQueue& queue, bool& changed);
   Status repair_copies(CheckpointQueue& queue, const std::string& directory, bool& changed);
   bool lacks_source(const CheckpointQueue& queue, const std::string& directory, SegmentName copy);
