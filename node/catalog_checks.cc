@@ -29,35 +29,39 @@ Status check_argument_bytes(const std::string& object, const Arguments& argument
                  " bytes; at most " + std::to_string(kMaxArgumentBytes) + " are taken");
 }
 
-Status check_durability(const std::string& object, const v1::FieldValue& value) {
-  if (value.kind_case() == v1::FieldValue::kStringValue && value.string_value() == "sync") {
-    return {};
-  }
-  if (value.kind_case() == v1::FieldValue::kIntValue && value.int_value() >= 1 &&
-      value.int_value() <= kMaxDurabilityIntervalMs) {
-    return {};
-  }
-  return refused("argument 'x-durability' of " + object + " is " + describe(value) +
-                 "; it must be 'sync' or a whole number of milliseconds between 1 and " +
-                 std::to_string(kMaxDurabilityIntervalMs));
+std::string range_of(const QueueArgument& argument) {
+  return "between " + std::to_string(argument.least) + " and " + std::to_string(argument.most);
 }
 
-Status check_number(const std::string& object, const NumberArgument& argument,
-                    const v1::FieldValue& value) {
-  if (value.kind_case() == v1::FieldValue::kIntValue && value.int_value() >= argument.least &&
-      value.int_value() <= argument.most) {
-    return {};
+/// What a value of the argument has to be, for people; empty when `value` is that.
+std::string wants(const QueueArgument& argument, const v1::FieldValue& value) {
+  using Kind = QueueArgument::Kind;
+  const bool number = value.kind_case() == v1::FieldValue::kIntValue &&
+                      value.int_value() >= argument.least && value.int_value() <= argument.most;
+  const bool text = value.kind_case() == v1::FieldValue::kStringValue;
+  switch (argument.kind) {
+    case Kind::kNumber:
+      return number ? "" : "a whole number " + range_of(argument);
+    case Kind::kBoolean:
+      return value.kind_case() == v1::FieldValue::kBoolValue ? "" : "true or false";
+    case Kind::kDurability:
+      if (number || (text && value.string_value() == "sync")) return "";
+      return "'sync' or a whole number of milliseconds " + range_of(argument);
+    case Kind::kName:
+      if (text && value.string_value().size() <= kMaxNameBytes && is_utf8(value.string_value())) {
+        return "";
+      }
+      return "a text of at most 255 bytes of UTF-8";
+    case Kind::kWord:
+      break;
   }
-  return refused("argument '" + std::string(argument.name) + "' of " + object + " is " +
-                 describe(value) + "; it must be a whole number between " +
-                 std::to_string(argument.least) + " and " + std::to_string(argument.most));
-}
-
-std::string known_arguments() {
-  std::string list(kDurabilityArgument);
-  for (const NumberArgument& known : kNumberArguments) list += ", " + std::string(known.name);
-  for (const std::string_view known : kBooleanArguments) list += ", " + std::string(known);
-  return list;
+  std::string words;
+  for (const std::string_view word : argument.words) {
+    if (text && value.string_value() == word) return "";
+    if (!words.empty()) words += word == argument.words.back() ? " or " : ", ";
+    words += "'" + std::string(word) + "'";
+  }
+  return words;
 }
 
 std::string boolean(bool value) {
@@ -193,24 +197,15 @@ Status check_queue(const v1::QueueDefinition& queue) {
   const std::string object = "queue " + quoted_name(queue.name());
   SEGUE_RETURN_IF_ERROR(check_argument_bytes(object, queue.arguments()));
   for (const auto& [name, value] : queue.arguments()) {
-    if (name == kDurabilityArgument) {
-      SEGUE_RETURN_IF_ERROR(check_durability(object, value));
-      continue;
-    }
-    if (std::find(std::begin(kBooleanArguments), std::end(kBooleanArguments), name) !=
-        std::end(kBooleanArguments)) {
-      if (value.kind_case() == v1::FieldValue::kBoolValue) continue;
-      return refused("argument '" + name + "' of " + object + " is " + describe(value) +
-                     "; it must be true or false");
-    }
-    const auto range = std::find_if(
-        std::begin(kNumberArguments), std::end(kNumberArguments),
-        [&wanted = name](const NumberArgument& known) { return known.name == wanted; });
-    if (range == std::end(kNumberArguments)) {
+    const QueueArgument* argument = find_queue_argument(name);
+    if (argument == nullptr) {
       return refused(object + ": the argument " + quoted_name(name) + " is not known; there are " +
-                     known_arguments());
+                     queue_argument_names());
     }
-    SEGUE_RETURN_IF_ERROR(check_number(object, *range, value));
+    if (const std::string wanted = wants(*argument, value); !wanted.empty()) {
+      return refused("argument '" + name + "' of " + object + " is " + describe(value) +
+                     "; it must be " + wanted);
+    }
   }
   return {};
 }

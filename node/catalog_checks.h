@@ -16,8 +16,6 @@ namespace segue::node {
 inline constexpr std::size_t kMaxNameBytes = 255;
 /// Most bytes of the arguments of one object.
 inline constexpr std::size_t kMaxArgumentBytes = 64 * 1024;
-/// The longest interval between syncs that a queue may ask for.
-inline constexpr std::int64_t kMaxDurabilityIntervalMs = 60'000;
 
 using Arguments = google::protobuf::Map<std::string, v1::FieldValue>;
 

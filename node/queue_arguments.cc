@@ -1,35 +1,54 @@
 #include "node/queue_arguments.h"
 
-#include <string>
-
 namespace segue::node {
 
-std::optional<std::int64_t> number_of(const v1::QueueDefinition& definition,
-                                      const NumberArgument& argument) {
+namespace {
+
+constexpr const QueueArgument* kArguments[] = {
+    &kDurabilityArgument, &kGcMinBytes, &kGcMinMessages, &kGcValidPercent, &kSingleActiveConsumer,
+};
+
+}  // namespace
+
+const QueueArgument* find_queue_argument(std::string_view name) {
+  for (const QueueArgument* argument : kArguments) {
+    if (argument->name == name) return argument;
+  }
+  return nullptr;
+}
+
+std::string queue_argument_names() {
+  std::string names;
+  for (const QueueArgument* argument : kArguments) {
+    if (!names.empty()) names += ", ";
+    names += argument->name;
+  }
+  return names;
+}
+
+const v1::FieldValue* value_of(const v1::QueueDefinition& definition,
+                               const QueueArgument& argument) {
   const auto found = definition.arguments().find(std::string(argument.name));
-  if (found == definition.arguments().end()) return std::nullopt;
-  const std::int64_t number = found->second.int_value();
+  return found == definition.arguments().end() ? nullptr : &found->second;
+}
+
+std::optional<std::int64_t> number_of(const v1::QueueDefinition& definition,
+                                      const QueueArgument& argument) {
+  const v1::FieldValue* value = value_of(definition, argument);
+  if (value == nullptr || value->kind_case() != v1::FieldValue::kIntValue) return std::nullopt;
+  const std::int64_t number = value->int_value();
   if (number < argument.least || number > argument.most) return std::nullopt;
   return number;
 }
 
-bool is_set(const v1::QueueDefinition& definition, std::string_view argument) {
-  const auto found = definition.arguments().find(std::string(argument));
-  return found != definition.arguments().end() && found->second.bool_value();
+bool is_set(const v1::QueueDefinition& definition, const QueueArgument& argument) {
+  const v1::FieldValue* value = value_of(definition, argument);
+  return value != nullptr && value->bool_value();
 }
 
-storage::GcOverrides gc_overrides_of(const v1::QueueDefinition& definition) {
-  storage::GcOverrides overrides;
-  if (const auto bytes = number_of(definition, kGcMinBytes)) {
-    overrides.min_bytes = static_cast<std::uint64_t>(*bytes);
-  }
-  if (const auto messages = number_of(definition, kGcMinMessages)) {
-    overrides.min_messages = static_cast<std::uint32_t>(*messages);
-  }
-  if (const auto percent = number_of(definition, kGcValidPercent)) {
-    overrides.valid_percent = static_cast<std::uint32_t>(*percent);
-  }
-  return overrides;
+std::string text_of(const v1::QueueDefinition& definition, const QueueArgument& argument) {
+  const v1::FieldValue* value = value_of(definition, argument);
+  return value == nullptr ? std::string() : value->string_value();
 }
 
 }  // namespace segue::node

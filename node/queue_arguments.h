@@ -2,40 +2,59 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "segue/v1/catalog.pb.h"
-#include "storage/gc_options.h"
 
 namespace segue::node {
 
-// The arguments that a queue may be declared with. check_queue() refuses others.
-
-inline constexpr std::string_view kDurabilityArgument = "x-durability";
-
-/// An argument that is a whole number.
-struct NumberArgument {
+/// An argument that a queue may be declared with: its name and what its value may be. check_queue()
+/// refuses others.
+struct QueueArgument {
+  enum class Kind : std::uint8_t {
+    kNumber,  // a whole number from `least` to `most`
+    kBoolean,
+    kWord,        // one of `words`
+    kName,        // a text of at most 255 bytes of UTF-8
+    kDurability,  // "sync", or a whole number from `least` to `most`
+  };
   std::string_view name;
-  std::int64_t least;
-  std::int64_t most;
+  Kind kind = Kind::kNumber;
+  std::int64_t least = 0;
+  std::int64_t most = 0;
+  std::span<const std::string_view> words = {};
 };
 
-inline constexpr NumberArgument kGcMinBytes{"x-gc-min-bytes", 4096, std::int64_t{4} << 30};
-inline constexpr NumberArgument kGcMinMessages{"x-gc-min-messages", 1, 100'000'000};
-inline constexpr NumberArgument kGcValidPercent{"x-gc-valid-percent", 1, 66};
-/// An argument that is true or false.
-inline constexpr std::string_view kSingleActiveConsumer = "x-single-active-consumer";
-inline constexpr std::string_view kBooleanArguments[] = {kSingleActiveConsumer};
+// All of them stand in the table at the end of queue_arguments.cc.
 
-/// Whether the argument is given, and true.
-bool is_set(const v1::QueueDefinition& definition, std::string_view argument);
+inline constexpr QueueArgument kDurabilityArgument{"x-durability", QueueArgument::Kind::kDurability,
+                                                   1, 60'000};
+inline constexpr QueueArgument kGcMinBytes{"x-gc-min-bytes", QueueArgument::Kind::kNumber, 4096,
+                                           std::int64_t{4} << 30};
+inline constexpr QueueArgument kGcMinMessages{"x-gc-min-messages", QueueArgument::Kind::kNumber, 1,
+                                              100'000'000};
+inline constexpr QueueArgument kGcValidPercent{"x-gc-valid-percent", QueueArgument::Kind::kNumber,
+                                               1, 66};
+inline constexpr QueueArgument kSingleActiveConsumer{"x-single-active-consumer",
+                                                     QueueArgument::Kind::kBoolean};
 
-inline constexpr NumberArgument kNumberArguments[] = {kGcMinBytes, kGcMinMessages, kGcValidPercent};
+/// Null when there is no such argument.
+const QueueArgument* find_queue_argument(std::string_view name);
+/// The names of all, for a message to people.
+std::string queue_argument_names();
 
-/// The number that a checked definition has for the argument.
+// What a definition that was checked has for an argument.
+
+/// Null: not given.
+const v1::FieldValue* value_of(const v1::QueueDefinition& definition,
+                               const QueueArgument& argument);
 std::optional<std::int64_t> number_of(const v1::QueueDefinition& definition,
-                                      const NumberArgument& argument);
-/// What the queue has in the place of the node's gc.*.
-storage::GcOverrides gc_overrides_of(const v1::QueueDefinition& definition);
+                                      const QueueArgument& argument);
+/// False unless it is given and true.
+bool is_set(const v1::QueueDefinition& definition, const QueueArgument& argument);
+/// Empty: not given.
+std::string text_of(const v1::QueueDefinition& definition, const QueueArgument& argument);
 
 }  // namespace segue::node

@@ -125,11 +125,9 @@ struct QueueHost::Parts {
 
 QueueDurability QueueHost::Parts::durability_of(const v1::QueueDefinition& definition) const {
   if (!definition.durable()) return QueueDurability::kTransient;
-  const auto argument = definition.arguments().find(std::string(kDurabilityArgument));
-  if (argument != definition.arguments().end()) {
-    const v1::FieldValue& value = argument->second;
-    if (value.string_value() == "sync") return QueueDurability::kSync;
-    if (value.int_value() > 0) return QueueDurability::kInterval;
+  if (const v1::FieldValue* value = value_of(definition, kDurabilityArgument)) {
+    if (value->string_value() == "sync") return QueueDurability::kSync;
+    if (value->int_value() > 0) return QueueDurability::kInterval;
   }
   return options.durability_sync ? QueueDurability::kSync : QueueDurability::kInterval;
 }
@@ -183,14 +181,13 @@ void QueueHost::add_queue(const v1::QueueDefinition& definition) {
   Queue& queue = hosted.queue;
   const bool first_time = !queue.defined();
   queue.define(definition.name(), parts.durability_of(definition), definition.auto_delete());
-  hosted.single_active_consumer = is_set(definition, kSingleActiveConsumer);
+  hosted.settings = settings_of(definition);
   if (first_time && !queue.durable() && queue.applied_through() > Sequence{0}) {
     // What a transient queue had spilled before the restart.
     parts.open().disk.drop_queue(queue.id());
     queue.start_empty();
   }
-  const storage::GcOverrides gc = gc_overrides_of(definition);
-  if (!gc.empty()) parts.open().disk.set_gc(queue.id(), gc);
+  if (!hosted.settings.gc.empty()) parts.open().disk.set_gc(queue.id(), hosted.settings.gc);
 }
 
 void QueueHost::remove_queue(QueueId id) {

@@ -14,6 +14,7 @@
 #include "node/consumer_ring.h"
 #include "node/peer_output.h"
 #include "node/queue.h"
+#include "node/queue_settings.h"
 
 namespace segue::node {
 
@@ -62,7 +63,7 @@ struct HostedQueue {
   Queue queue;
   std::unique_ptr<QueueReaders> readers;  // null: none
   bool deleting = false;                  // the catalog was asked to delete it
-  bool single_active_consumer = false;
+  QueueSettings settings;
   std::uint32_t shard_slot = kNoSlot;
   std::uint32_t ready_slot = kNoSlot;
   std::uint32_t memory_slot = kNoSlot;

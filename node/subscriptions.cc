@@ -88,7 +88,7 @@ void Subscriptions::subscribe(PeerId peer, std::uint64_t number, const v1::Subsc
   consumer.subscribe(*hosted, terms);
   consumer.share(of.budget, terms.session());
   QueueReaders& readers = hosted->make_readers();
-  readers.add(consumer, hosted->single_active_consumer);
+  readers.add(consumer, hosted->settings.single_active_consumer);
   if (readers.serves(consumer)) readers.ring.offer(consumer);
   v1::ConsumerEvent event;
   event.set_consumer(number);

@@ -165,8 +165,12 @@ class RepairModel : public testing::TestWithParam<std::string> {};
 
 TEST_P(RepairModel, EveryMessageThatIsThereIsThereAfterwards) {
   const Damage damage = kDamages.at(GetParam());
+  // Some seeds' damage hits nothing that a repair must see: go on until enough were repaired.
+  const bool damages = GetParam() != "nothing";
+  const std::size_t enough = damages ? (kSanitized ? 1 : 4) : 0;
   std::size_t repaired = 0;
-  for (std::uint64_t seed = 1; seed <= seeds(25) && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1;
+       (seed <= seeds(25) || (repaired < enough && seed <= 40)) && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     KilledNode killed(seed);
     damage(killed);
@@ -196,9 +200,7 @@ TEST_P(RepairModel, EveryMessageThatIsThereIsThereAfterwards) {
       EXPECT_EQ(*held, killed.held);
     }
   }
-  if (GetParam() != "nothing") {
-    EXPECT_GT(repaired, kSanitized ? 0u : 3u);
-  }
+  EXPECT_GE(repaired, enough);
 }
 
 std::vector<std::string> names_of_damages() {

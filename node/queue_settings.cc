@@ -1,0 +1,22 @@
+#include "node/queue_settings.h"
+
+#include "node/queue_arguments.h"
+
+namespace segue::node {
+
+QueueSettings settings_of(const v1::QueueDefinition& definition) {
+  QueueSettings settings;
+  settings.single_active_consumer = is_set(definition, kSingleActiveConsumer);
+  if (const auto bytes = number_of(definition, kGcMinBytes)) {
+    settings.gc.min_bytes = static_cast<std::uint64_t>(*bytes);
+  }
+  if (const auto messages = number_of(definition, kGcMinMessages)) {
+    settings.gc.min_messages = static_cast<std::uint32_t>(*messages);
+  }
+  if (const auto percent = number_of(definition, kGcValidPercent)) {
+    settings.gc.valid_percent = static_cast<std::uint32_t>(*percent);
+  }
+  return settings;
+}
+
+}  // namespace segue::node
