@@ -62,6 +62,9 @@ enum class Departure : std::uint8_t {
   kRejected,
   kPurged,
   kDamaged,  // on the disk, and set aside
+  kExpired,
+  kMaxlen,
+  kDeliveryLimit,
 };
 
 /// One shard: a deterministic state machine behind a log. What changes durable state is proposed as
