@@ -145,6 +145,7 @@ std::string data_check_json(const DataCheckResult& result) {
   field(json, "bytes", totals.bytes);
   field(json, "problems", totals.problems);
   field(json, "notes", totals.notes);
+  field(json, "lost_messages", totals.lost_messages);
   field(json, "left_out", result.left_out);
   json += ",\"findings\":[";
   for (std::size_t i = 0; i < result.findings.size(); ++i) {

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <ctime>
 #include <map>
-#include <optional>
 #include <string_view>
 
 #include "common/program_error.h"
@@ -16,6 +15,7 @@
 #include "segue/v1/shard_state.pb.h"
 #include "storage/data_repair.h"
 #include "storage/posix_file_system.h"
+#include "storage/rehearsal_file_system.h"
 
 namespace segue::node {
 
@@ -62,9 +62,10 @@ ExitCode fail(const Status& status) {
 }  // namespace
 
 int run_data_repair(const std::string& directory, bool rehearsal, bool json) {
-  storage::PosixFileSystem files;
+  storage::PosixFileSystem disk;
+  storage::RehearsalFileSystem rehearsed(disk);
+  storage::FileSystem& files = rehearsal ? static_cast<storage::FileSystem&>(rehearsed) : disk;
   storage::DataRepairOptions options;
-  options.rehearsal = rehearsal;
   options.folder = folder_name();
   options.shard_state = shard_state;
   options.interpret = [](const storage::ReplayedRecord& record, storage::LogContent& content) {
@@ -82,14 +83,10 @@ int run_data_repair(const std::string& directory, bool rehearsal, bool json) {
   };
   const auto totals = storage::repair_data(files, directory, options);
   if (!totals.is_ok()) return fail(totals.status());
-  DataRepairResult result{directory, options.folder, rehearsal, *totals, nullptr};
-  std::optional<Result<DataCheckResult>> after;
   // What a repair does not look at, damaged messages for one, is told, too.
-  if (!rehearsal || totals->repairs + totals->left == 0) {
-    after = check_directory(files, directory);
-    if (!after->is_ok()) return fail(after->status());
-    result.after = &**after;
-  }
+  auto after = check_directory(files, directory);
+  if (!after.is_ok()) return fail(after.status());
+  const DataRepairResult result{directory, options.folder, rehearsal, *totals, std::move(*after)};
   printed = print(json ? data_repair_json(result, steps) : data_repair_summary(result)) && printed;
   return printed ? data_repair_exit_code(result) : kExitOutput;
 }

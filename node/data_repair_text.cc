@@ -80,10 +80,15 @@ std::vector<CheckFinding> problems_of(const DataCheckResult& check) {
 
 }  // namespace
 
+RepairLoss DataRepairResult::loss() const {
+  RepairLoss all = totals.loss;
+  all.messages += after.totals.lost_messages;
+  return all;
+}
+
 ExitCode data_repair_exit_code(const DataRepairResult& result) {
-  const bool problems = result.after != nullptr && result.after->totals.problems > 0;
   if (result.totals.left > 0) return kExitProblems;
-  if (result.totals.loss.any() || problems) return kExitLoss;
+  if (result.loss().any() || result.after.totals.problems > 0) return kExitLoss;
   return result.totals.repairs > 0 ? kExitRepaired : kExitOk;
 }
 
@@ -109,9 +114,11 @@ std::string data_repair_summary(const DataRepairResult& result) {
   if (totals.repairs + totals.left == 0) {
     text =
         "Nothing keeps " + counted(totals.nodes, "node") + " from starting: nothing to repair.\n";
+    if (result.loss().any()) text += loss_text(result.loss()) + "\n";
   } else {
     text = "\n" + counted(totals.repairs, "repair") + ", " + std::to_string(totals.left) +
-           " left to you: " + counted(totals.nodes, "node") + "\n" + loss_text(totals.loss) + "\n";
+           " left to you: " + counted(totals.nodes, "node") + "\n" + loss_text(result.loss()) +
+           "\n";
     if (result.rehearsal) {
       text += "Nothing was changed: this is what a repair would do.\n";
     } else if (totals.kept) {
@@ -119,8 +126,8 @@ std::string data_repair_summary(const DataRepairResult& result) {
               " of the node's directory; remove it when all is well.\n";
     }
   }
-  if (result.after == nullptr || result.after->totals.problems == 0) return text;
-  DataCheckResult left = *result.after;
+  if (result.after.totals.problems == 0) return text;
+  DataCheckResult left = result.after;
   left.findings = problems_of(left);
   return text + "\nThis is still wrong, and no repair makes it good" +
          (totals.left == 0 ? "; the node starts with it" : "") + ":\n\n" + data_check_text(left);
@@ -135,12 +142,11 @@ std::string data_repair_json(const DataRepairResult& result, const std::string& 
   field(json, "nodes", result.totals.nodes);
   field(json, "repairs", result.totals.repairs);
   field(json, "left", result.totals.left);
-  append(json, result.totals.loss);
+  append(json, result.loss());
   json += ",\"steps\":[" + steps + "],\"problems_after\":";
-  if (result.after == nullptr) return json + "null,\"findings_after\":[]}\n";
-  json += std::to_string(result.after->totals.problems) + ",\"findings_after\":[";
+  json += std::to_string(result.after.totals.problems) + ",\"findings_after\":[";
   bool first = true;
-  for (const CheckFinding& finding : problems_of(*result.after)) {
+  for (const CheckFinding& finding : problems_of(result.after)) {
     json += (first ? "" : ",") + data_check_finding_json(finding);
     first = false;
   }

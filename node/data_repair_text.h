@@ -14,8 +14,10 @@ struct DataRepairResult {
   std::string folder;
   bool rehearsal = false;
   storage::RepairTotals totals;
-  /// What a check finds afterwards; null: nobody looked, since nothing was changed.
-  const DataCheckResult* after = nullptr;
+  DataCheckResult after;  // what a check finds afterwards
+
+  /// All that is lost: by what the repair has met, and by what it leaves.
+  storage::RepairLoss loss() const;
 };
 
 /// The program's exit code.

@@ -36,6 +36,7 @@ struct CheckTotals {
   std::uint64_t bytes = 0;        // that were read
   std::uint64_t problems = 0;
   std::uint64_t notes = 0;
+  std::uint64_t lost_messages = 0;  // unsettled ones that a node goes on without
 };
 
 /// Takes what a check finds, counts, and hands it on: of each file only the first findings, so that
@@ -73,6 +74,7 @@ class CheckReport {
   }
   void messages(std::uint64_t count) { totals_.messages += count; }
   void log_records(std::uint64_t count) { totals_.log_records += count; }
+  void lost_messages(std::uint64_t count) { totals_.lost_messages += count; }
   void bytes(std::uint64_t count);
   const CheckTotals& totals() const { return totals_; }
 

@@ -21,12 +21,11 @@ Result<RepairTotals> repair_data(FileSystem& files, const std::string& directory
   RepairTotals totals;
   for (const std::string& node : locked->nodes) {
     ++totals.nodes;
-    RepairWork work(files, locked->root, node, options.folder, options.rehearsal,
-                    [&](const RepairStep& step) {
-                      ++(step.done ? totals.repairs : totals.left);
-                      totals.loss += step.loss;
-                      if (options.told) options.told(step);
-                    });
+    RepairWork work(files, locked->root, node, options.folder, [&](const RepairStep& step) {
+      ++(step.done ? totals.repairs : totals.left);
+      totals.loss += step.loss;
+      if (options.told) options.told(step);
+    });
     SEGUE_RETURN_IF_ERROR(NodeRepair(work, options).run());
     totals.kept = totals.kept || work.keeps();
   }

@@ -14,8 +14,7 @@
 namespace segue::storage {
 
 struct DataRepairOptions {
-  RepairWork::Told told;   // each step, before it is done
-  bool rehearsal = false;  // only tells what it would do
+  RepairWork::Told told;  // each step, before it is done
   /// The folder, in each node's directory, for what is taken out or written over.
   std::string folder;
   /// For the new checkpoint of a shard.
@@ -37,7 +36,8 @@ struct RepairTotals {
 /// Makes the data directory of a node (or those of the nodes right below) one that a node starts
 /// on, with as much as can be kept: for damage of checkpoints, the log, indexes, copies, log_ends
 /// and, where another node leads the catalog, catalog.db. What needs no repair stays as it is; what
-/// is replaced is kept in `folder`. May be interrupted and run again.
+/// is replaced is kept in `folder`. May be interrupted and run again. A rehearsal of it works on a
+/// RehearsalFileSystem.
 ///
 /// INVALID_CONFIG when a node runs on it, or there is no node's data; IO_ERROR, NO_SPACE.
 Result<RepairTotals> repair_data(FileSystem& files, const std::string& directory,

@@ -116,7 +116,9 @@ void NodeCheck::check_quarantine() {
   const std::string path = path_of("quarantine");
   if (!files_.exists(path)) return;
   report_.file();
-  const auto scan = scan_quarantine(files_, path, [](const QuarantineRecord&) {});
+  const auto scan = scan_quarantine(files_, path, [&](const QuarantineRecord& record) {
+    damaged_.set_aside(record.queue, record.sequence);
+  });
   if (!scan.is_ok()) return report_.problem(path, scan.status());
   report_.bytes(scan->file_bytes);
   if (scan->records > 0) {
@@ -201,7 +203,7 @@ void NodeCheck::check_shard(ShardId shard, const std::string& directory) {
     shards_.push_back({shard, read.applied, {}, {}, {}});
   }
   for (const CheckpointQueue& queue : read.queues) {
-    check_queue(context_, report_, directory + "/queues", queue, missing_, unnamed_);
+    check_queue(context_, report_, directory + "/queues", queue, missing_, unnamed_, damaged_);
   }
   check_queue_names(directory + "/queues", read);
 }
@@ -244,7 +246,9 @@ void NodeCheck::check_log() {
   log_ = check_wal(files_, report_, options, [this](const ReplayedRecord& record) {
     if (record.shard == kCatalogShard) return;
     if (options_.interpret && !losses_.empty()) options_.interpret(record, losses_);
-    if (options_.content && !unnamed_.empty()) options_.content(record, content_);
+    if (options_.content && !(unnamed_.empty() && damaged_.empty())) {
+      options_.content(record, content_);
+    }
   });
 }
 
@@ -270,9 +274,11 @@ void NodeCheck::check_ends() {
 }
 
 void NodeCheck::report_losses() {
+  report_.lost_messages(damaged_.lost(content_, [&](QueueId queue) { return is_gone(queue); }));
   if (!log_) return;  // only a whole log tells what was settled
   for (const MissingMessages::Loss& loss : losses_.losses()) {
-    if (catalog_ && catalog_->queues.is_gone(loss.queue)) continue;
+    if (is_gone(loss.queue)) continue;
+    report_.lost_messages(loss.messages);
     CheckFinding finding;
     finding.file = loss.path;
     const std::string directory = loss.path.substr(0, loss.path.rfind('/'));
@@ -297,14 +303,14 @@ void NodeCheck::report_unnamed(UnnamedFiles& files) {
     return report_.add(std::move(finding));
   }
   const LogContent::Queue* const in_log = content_.find(files.queue);
-  const bool gone =
-      (in_log != nullptr && in_log->deleted) || (catalog_ && catalog_->queues.is_gone(files.queue));
+  const bool gone = (in_log != nullptr && in_log->deleted) || is_gone(files.queue);
   if (options_.content && !gone) {
     const auto unlogged = count_unlogged(files_, files.queue, files.directory, files.above, in_log);
     if (!unlogged.is_ok()) return report_.problem(files.directory, unlogged.status());
     if (*unlogged > 0) {
       finding.kind = CheckFinding::Kind::kProblem;
       finding.messages = *unlogged;
+      report_.lost_messages(*unlogged);
       finding.what += "; but " + std::to_string(*unlogged) +
                       " messages there are not in the log, and a start would remove them: "
                       "files of the log are lost, or the checkpoint is an older copy. segue check "

@@ -13,6 +13,7 @@
 #include "storage/catalog_queues.h"
 #include "storage/check_report.h"
 #include "storage/checkpoint_file.h"
+#include "storage/damaged_messages.h"
 #include "storage/data_check.h"
 #include "storage/data_directory.h"
 #include "storage/log_content.h"
@@ -46,6 +47,7 @@ class NodeCheck {
   /// Whether log, checkpoints and catalog reach as far as they are known to have been durable.
   void check_ends();
   void report_losses();
+  bool is_gone(QueueId queue) const { return catalog_ && catalog_->queues.is_gone(queue); }
   /// Files that no checkpoint names: whether a start that removes them loses something.
   void report_unnamed();
   void report_unnamed(UnnamedFiles& files);
@@ -66,7 +68,9 @@ class NodeCheck {
   std::vector<MissingSegment> missing_;
   MissingMessages losses_;
   std::vector<UnnamedFiles> unnamed_;
-  LogContent content_;  // of the log behind the checkpoints; only if there are such files
+  DamagedMessages damaged_;
+  // Of the log behind the checkpoints; only if there are such files, or damaged messages.
+  LogContent content_;
   std::optional<RecoveredWal> log_;
   struct Catalog {
     std::uint64_t applied = 0;

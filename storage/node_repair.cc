@@ -205,7 +205,6 @@ Status NodeRepair::make_checkpoint(ShardId shard, const Fit& fit, const std::str
       ShardRepair(work_, shard, directory, survey_.content, queues_ ? &*queues_ : nullptr)
           .make_checkpoint(fit.applied, {reason, fit.missing, fit.end_unknown, before},
                            options_.shard_state));
-  if (work_.rehearsal()) return {};
   SEGUE_RETURN_IF_ERROR(work_.files().sync_directory(work_.path_of("shards")));
   return work_.files().sync_directory(work_.directory());
 }

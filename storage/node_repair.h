@@ -61,8 +61,6 @@ class NodeRepair {
   const DataRepairOptions& options_;
   Identity identity_;
   LogEndsFile log_ends_;
-  std::optional<RenamedFiles> renamed_;
-  FileSystem* log_files_ = nullptr;  // with the log's files under their right names
   std::optional<WalSalvage> salvage_;
   WalSurvey survey_;
   std::optional<LogIndex> catalog_;      // how far catalog.db is, if it can be read

@@ -39,13 +39,8 @@ std::string holes_text(const std::vector<WalHole>& holes) {
 Status NodeRepair::read_log() {
   const std::string directory = work_.path_of("wal");
   const std::uint64_t node_hash = wal_node_hash(identity_.cluster, identity_.node_id);
-  std::map<std::string, std::string> moved;
-  SEGUE_RETURN_IF_ERROR(correct_wal_names(work_, directory, node_hash, moved));
-  log_files_ = &work_.files();
-  if (work_.rehearsal() && !moved.empty()) {
-    log_files_ = &renamed_.emplace(work_.files(), std::move(moved));
-  }
-  salvage_.emplace(*log_files_, directory, node_hash);
+  SEGUE_RETURN_IF_ERROR(correct_wal_names(work_, directory, node_hash));
+  salvage_.emplace(work_.files(), directory, node_hash);
   auto survey = salvage_->survey(applied_, options_.interpret);
   if (!survey.is_ok()) return survey.status();
   survey_ = std::move(*survey);
@@ -55,7 +50,7 @@ Status NodeRepair::read_log() {
 /// A repair that ended after it had written a log, or while it did.
 Status NodeRepair::finish_interrupted() {
   const std::string made = work_.path_of(kMadeLog);
-  if (work_.rehearsal() || !work_.files().exists(made)) return {};
+  if (!work_.files().exists(made)) return {};
   if (work_.files().exists(made + kWholeMark)) {
     RepairLoss loss;
     loss.more = true;
@@ -128,7 +123,7 @@ WalRecoveryOptions NodeRepair::log_options() const {
 
 Status NodeRepair::repair_log() {
   auto log =
-      recover_wal(*log_files_, log_options(), [](const ReplayedRecord&) { return Status(); });
+      recover_wal(work_.files(), log_options(), [](const ReplayedRecord&) { return Status(); });
   if (!log.is_ok() && log.status().code() != Code::kCorruption) return log.status();
   if (!log.is_ok()) return rewrite_log(log.status().message());
   const auto changes = survey_.records.find(kCatalogShard);
@@ -149,8 +144,7 @@ Status NodeRepair::rewrite_log(const std::string& reason) {
   if (catalog_) rules.applied[kCatalogShard] = *catalog_;
   const std::uint64_t file_bytes =
       std::clamp(survey_.largest_file, kSmallestLogFile, kLargestLogFile);
-  auto written =
-      salvage_->write(work_.rehearsal() ? std::string() : made, first_file, file_bytes, rules);
+  auto written = salvage_->write(made, first_file, file_bytes, rules);
   if (!written.is_ok()) return written.status();
   RepairLoss loss;
   std::string what = reason + ". A log is written of the " + counted(written->records, "record") +
@@ -193,7 +187,6 @@ Status NodeRepair::rewrite_log(const std::string& reason) {
   log_.next_file = first_file + 1;
   log_.numbers = {first_file};
   log_.last_written = first_file;
-  if (work_.rehearsal()) return {};
   SEGUE_RETURN_IF_ERROR(mark_made_log());
   return install_log();
 }

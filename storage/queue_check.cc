@@ -20,9 +20,10 @@ bool is_segment_file(const std::string& name) {
 class QueueCheck {
  public:
   QueueCheck(SegmentContext& context, CheckReport& report, const std::string& queues_directory,
-             const CheckpointQueue& named)
+             const CheckpointQueue& named, DamagedMessages& damaged)
       : context_(context),
         report_(report),
+        damaged_(damaged),
         named_(named),
         queue_{named.id, queue_name_of_directory(named.directory),
                queues_directory + "/" + named.directory} {}
@@ -36,7 +37,7 @@ class QueueCheck {
     }
     const SegmentChoice choice = choose();
     for (const CheckpointSegment& segment : choice.segments) {
-      SegmentCheck(context_.files, report_, queue_, segment).run();
+      SegmentCheck(context_.files, report_, queue_, segment, damaged_).run();
     }
     for (const CheckpointSegment& segment : choice.missing) {
       missing.push_back({named_.id,
@@ -94,6 +95,7 @@ class QueueCheck {
 
   SegmentContext& context_;
   CheckReport& report_;
+  DamagedMessages& damaged_;
   const CheckpointQueue& named_;
   const SegmentCheck::Queue queue_;
   std::vector<std::string> names_;
@@ -103,8 +105,8 @@ class QueueCheck {
 
 void check_queue(SegmentContext& context, CheckReport& report, const std::string& queues_directory,
                  const CheckpointQueue& named, std::vector<MissingSegment>& missing,
-                 std::vector<UnnamedFiles>& unnamed) {
-  QueueCheck(context, report, queues_directory, named).run(missing, unnamed);
+                 std::vector<UnnamedFiles>& unnamed, DamagedMessages& damaged) {
+  QueueCheck(context, report, queues_directory, named, damaged).run(missing, unnamed);
 }
 
 }  // namespace segue::storage

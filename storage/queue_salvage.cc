@@ -155,8 +155,7 @@ Status QueueSalvage::keep_remainder(const SalvagedSegment& source, Sequence firs
   if (!begin) return {};
   SegmentName name{*begin, generation};
   while (work_.files().exists(data_path(name))) ++name.generation;
-  auto made = make_remainder(work_.files(), id_, directory_, source, {*begin, last, name},
-                             work_.rehearsal());
+  auto made = make_remainder(work_.files(), id_, directory_, source, {*begin, last, name});
   if (!made.is_ok()) return made.status();
   work_.done(source.data_path(directory_),
              "lacks messages that a copy of a part of it has; its other " +
@@ -241,7 +240,6 @@ Status QueueSalvage::write(const SalvagedSegment& segment) {
     SEGUE_RETURN_IF_ERROR(
         work_.keep_copy(data_path(name), segment.named.data_bytes - SegmentFooter::kSize));
   }
-  if (work_.rehearsal()) return {};
   return write_salvaged(work_.files(), id_, directory_, segment);
 }
 
@@ -251,7 +249,6 @@ Status QueueSalvage::move_aside(SegmentName name) {
 }
 
 Status QueueSalvage::move_others_aside() {
-  if (work_.rehearsal()) return {};  // what was moved is still there
   auto names = list(work_.files(), directory_);
   if (!names.is_ok()) return names.status();
   std::set<std::string> needed{"queue_stat"};

@@ -28,12 +28,11 @@ RepairLoss& RepairLoss::operator+=(const RepairLoss& other) {
 }
 
 RepairWork::RepairWork(FileSystem& files, std::string root, std::string directory,
-                       std::string folder, bool rehearsal, Told told)
+                       std::string folder, Told told)
     : files_(files),
       root_(std::move(root)),
       directory_(std::move(directory)),
       folder_(std::move(folder)),
-      rehearsal_(rehearsal),
       told_(std::move(told)),
       no_log_(null_log_sink(), clock_, Logger::Options{LogLevel::kOff, 0}),
       context_{files_, no_log_, directory_, 0,
@@ -65,7 +64,6 @@ Result<std::string> RepairWork::place_for(const std::string& path) {
 Status RepairWork::move_aside(const std::string& path) {
   if (!files_.exists(path)) return {};
   keeps_ = true;
-  if (rehearsal_) return {};
   auto place = place_for(path);
   if (!place.is_ok()) return place.status();
   SEGUE_RETURN_IF_ERROR(files_.rename(path, *place));
@@ -77,7 +75,6 @@ Status RepairWork::move_aside(const std::string& path) {
 Status RepairWork::keep_copy(const std::string& path, std::uint64_t offset) {
   if (!files_.exists(path)) return {};
   keeps_ = true;
-  if (rehearsal_) return {};
   auto place = place_for(path);
   if (!place.is_ok()) return place.status();
   auto from = files_.open(path, OpenMode::kRead);

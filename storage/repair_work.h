@@ -33,29 +33,26 @@ struct RepairStep {
   RepairLoss loss;
 };
 
-/// What the repair of one node's data directory works with: it changes files only through this, so
-/// that nothing is lost (what is taken out or written over is in a folder of the directory
-/// afterwards) and a rehearsal changes nothing. One thread.
+/// What the repair of one node's data directory works with: what is taken out
+/// or written over is in a folder of the directory afterwards, so that nothing is lost. One
+/// thread.
 class RepairWork {
  public:
   using Told = std::function<void(const RepairStep&)>;
 
   /// `folder`: the name of the folder; made when it is needed.
   RepairWork(FileSystem& files, std::string root, std::string directory, std::string folder,
-             bool rehearsal, Told told);
+             Told told);
 
   FileSystem& files() { return files_; }
   SegmentContext& context() { return context_; }
   const std::string& directory() const { return directory_; }
   std::string path_of(const std::string& name) const { return directory_ + "/" + name; }
   const std::string& folder() const { return folder_; }
-  bool rehearsal() const { return rehearsal_; }
 
   void done(const std::string& path, std::string what, std::string queue = {},
             const RepairLoss& loss = {});
   void cannot(const std::string& path, std::string what, std::string queue = {});
-
-  // These do nothing in a rehearsal.
 
   /// Moves a file or a directory into the folder, to the same place there. None: nothing.
   Status move_aside(const std::string& path);
@@ -63,7 +60,7 @@ class RepairWork {
   Status keep_copy(const std::string& path, std::uint64_t offset = 0);
   /// A sync failed: what is on the disk is unknown.
   const Status& failure() const { return failure_; }
-  /// Something was put into the folder; in a rehearsal, something would be.
+  /// Something was put into the folder.
   bool keeps() const { return keeps_; }
 
  private:
@@ -75,7 +72,6 @@ class RepairWork {
   const std::string root_;
   const std::string directory_;
   const std::string folder_;
-  const bool rehearsal_;
   const Told told_;
   bool keeps_ = false;
   const SystemClock clock_;

@@ -36,11 +36,12 @@ std::optional<IndexEntry> IndexCursor::entry(std::uint32_t ordinal) {
 }
 
 SegmentCheck::SegmentCheck(FileSystem& files, CheckReport& report, const Queue& queue,
-                           const CheckpointSegment& named)
+                           const CheckpointSegment& named, DamagedMessages& damaged)
     : files_(files),
       report_(report),
       queue_(queue),
       named_(named),
+      damaged_(damaged),
       data_path_(queue.directory + "/" + segment_file_name(named.name(), ".data")),
       index_path_(queue.directory + "/" + segment_file_name(named.name(), ".index")),
       records_end_(named.data_bytes - (named.sealed ? SegmentFooter::kSize : 0)),
@@ -169,8 +170,8 @@ bool SegmentCheck::check_record() {
                                    "the message fails its checksum: it is left out when "
                                    "the queue is read");
     finding.sequence = record->sequence.value;
-    finding.messages = 1;
-    report_.add(std::move(finding));
+    const auto entry = entries_->entry(ordinal_);
+    report_damaged(std::move(finding), entry && !entry->valid());
   }
   check_entry(expected);
   body_bytes_ += record->body_bytes;
@@ -191,8 +192,7 @@ bool SegmentCheck::damaged_record() {
   if (entry && entry->data_offset == offset_) {
     finding.sequence = named_.first.value + entry->sequence_offset;
   }
-  finding.messages = 1;
-  report_.add(std::move(finding));
+  report_damaged(std::move(finding), entry && !entry->valid());
   if (ordinal_ + 1 == named_.messages) {
     offset_ = records_end_;
     ++ordinal_;
@@ -294,25 +294,46 @@ void SegmentCheck::check_footer() {
   report_.add(in_data(records_end_, "the footer contradicts the records or the checkpoint"));
 }
 
-std::uint64_t SegmentCheck::valid_from(std::uint32_t ordinal) {
-  std::uint64_t valid = 0;
-  for (; ordinal < named_.messages; ++ordinal) {
-    const auto entry = entries_->entry(ordinal);
-    valid += !entry || entry->valid();
+void SegmentCheck::report_damaged(CheckFinding finding, bool settled) {
+  finding.messages = 1;
+  std::optional<Sequence> sequence;
+  if (finding.sequence) sequence = Sequence{*finding.sequence};
+  if (sequence && damaged_.is_set_aside(queue_.id, *sequence)) {
+    finding.kind = CheckFinding::Kind::kNote;
+    finding.what += "; it was set aside: the file quarantine has it";
+  } else if (!settled) {
+    damaged_.found(queue_.id, sequence);
   }
-  return valid;
+  report_.add(std::move(finding));
+}
+
+/// The messages behind the file's end are damaged ones to a reader, and set aside as these are.
+void SegmentCheck::report_cut() {
+  CheckFinding finding = in_data(data_bytes_, "is cut short: the checkpoint names " +
+                                                  std::to_string(named_.data_bytes) + " bytes");
+  std::uint64_t set_aside = 0;
+  for (std::uint32_t ordinal = ordinal_; ordinal < named_.messages; ++ordinal) {
+    const auto entry = entries_->entry(ordinal);
+    std::optional<Sequence> sequence;
+    if (entry) sequence = named_.first.next(entry->sequence_offset);
+    if (sequence && damaged_.is_set_aside(queue_.id, *sequence)) {
+      ++set_aside;
+      continue;
+    }
+    if (entry && !entry->valid()) continue;
+    damaged_.found(queue_.id, sequence);
+    if (finding.messages++ == 0 && sequence) finding.sequence = sequence->value;
+  }
+  if (finding.messages == 0 && set_aside > 0) {
+    finding.kind = CheckFinding::Kind::kNote;
+    finding.messages = set_aside;
+    finding.what += "; what it lacks was set aside: the file quarantine names it";
+  }
+  report_.add(std::move(finding));
 }
 
 void SegmentCheck::check_sizes() {
-  if (data_bytes_ < named_.data_bytes) {
-    CheckFinding finding = in_data(data_bytes_, "is cut short: the checkpoint names " +
-                                                    std::to_string(named_.data_bytes) + " bytes");
-    finding.messages = valid_from(ordinal_);
-    if (const auto entry = entries_->entry(ordinal_); entry && finding.messages > 0) {
-      finding.sequence = named_.first.value + entry->sequence_offset;
-    }
-    return report_.add(std::move(finding));
-  }
+  if (data_bytes_ < named_.data_bytes) return report_cut();
   if (named_.sealed && data_bytes_ > named_.data_bytes) {
     report_.add(in_data(named_.data_bytes,
                         std::to_string(data_bytes_ - named_.data_bytes) +

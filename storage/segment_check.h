@@ -8,6 +8,7 @@
 #include "common/ids.h"
 #include "storage/check_report.h"
 #include "storage/checkpoint_file.h"
+#include "storage/damaged_messages.h"
 #include "storage/file_system.h"
 #include "storage/segment_index.h"
 #include "storage/segment_scanner.h"
@@ -44,7 +45,7 @@ class SegmentCheck {
     std::string directory;
   };
   SegmentCheck(FileSystem& files, CheckReport& report, const Queue& queue,
-               const CheckpointSegment& named);
+               const CheckpointSegment& named, DamagedMessages& damaged);
 
   void run();
 
@@ -62,7 +63,9 @@ class SegmentCheck {
   void check_entry(const IndexEntry& expected);
   void check_flags();
   bool is_half_written(const IndexEntry& expected, const char* raw) const;
-  std::uint64_t valid_from(std::uint32_t ordinal);
+  /// Tells of a damaged message; as a note if it was set aside.
+  void report_damaged(CheckFinding finding, bool settled);
+  void report_cut();
   CheckFinding in_data(std::uint64_t offset, std::string what) const;
   CheckFinding in_index(std::uint64_t offset, std::string what) const;
 
@@ -70,6 +73,7 @@ class SegmentCheck {
   CheckReport& report_;
   const Queue& queue_;
   const CheckpointSegment& named_;
+  DamagedMessages& damaged_;
   const std::string data_path_;
   const std::string index_path_;
   const std::uint64_t records_end_;

@@ -79,21 +79,18 @@ Result<std::string_view> record_at(SegmentScanner& scanner, QueueId queue,
 
 Result<SalvagedSegment> make_remainder(FileSystem& files, QueueId queue,
                                        const std::string& directory, const SalvagedSegment& source,
-                                       const Remainder& wanted, bool rehearsal) {
+                                       const Remainder& wanted) {
   auto data = files.open(source.data_path(directory), OpenMode::kRead);
   if (!data.is_ok()) return data.status();
   const std::uint64_t records_end =
-      !source.records_in.empty()
-          ? source.file_bytes
-          : source.named.data_bytes - (source.named.sealed ? SegmentFooter::kSize : 0);
+      source.named.data_bytes - (source.named.sealed ? SegmentFooter::kSize : 0);
   SegmentScanner scanner(**data, source.file_bytes);
   SalvagedSegment made;
   made.named.first = wanted.to.first;
   made.named.generation = wanted.to.generation;
   made.named.sealed = made.has_footer = made.write_index = true;
-  if (rehearsal) made.records_in = source.data_path(directory);
   RemainderWriter writer(files, queue, directory, made);
-  if (!rehearsal) SEGUE_RETURN_IF_ERROR(writer.begin(wanted.last));
+  SEGUE_RETURN_IF_ERROR(writer.begin(wanted.last));
   std::uint64_t at = SegmentHeader::kSize;
   for (std::size_t i = 0; i < source.entries.size(); ++i) {
     const Sequence sequence = source.sequence(i);
@@ -102,18 +99,16 @@ Result<SalvagedSegment> make_remainder(FileSystem& files, QueueId queue,
     if (!bytes.is_ok()) return bytes.status();
     IndexEntry entry = source.entries[i];
     entry.sequence_offset = static_cast<std::uint32_t>(sequence.value - made.named.first.value);
-    if (!rehearsal) {
-      entry.data_offset = static_cast<std::uint32_t>(at);
-      SEGUE_RETURN_IF_ERROR(writer.write(*bytes));
-    }
+    entry.data_offset = static_cast<std::uint32_t>(at);
+    SEGUE_RETURN_IF_ERROR(writer.write(*bytes));
     at += bytes->size();
     made.entries.push_back(entry);
     made.named.last = sequence;
   }
   made.named.messages = made.named.valid = static_cast<std::uint32_t>(made.entries.size());
   made.named.data_bytes = at + SegmentFooter::kSize;
-  made.file_bytes = rehearsal ? source.file_bytes : made.named.data_bytes;
-  if (!rehearsal) SEGUE_RETURN_IF_ERROR(writer.finish());
+  made.file_bytes = made.named.data_bytes;
+  SEGUE_RETURN_IF_ERROR(writer.finish());
   made.write_index = false;
   return made;
 }

@@ -17,10 +17,9 @@ struct Remainder {
 };
 
 /// Makes a complete segment of the unsettled messages of `source` in a range: records as they are,
-/// durable under its name; the source stays. A rehearsal writes nothing. The range has such
-/// messages.
+/// durable under its name; the source stays. The range has such messages.
 Result<SalvagedSegment> make_remainder(FileSystem& files, QueueId queue,
                                        const std::string& directory, const SalvagedSegment& source,
-                                       const Remainder& wanted, bool rehearsal);
+                                       const Remainder& wanted);
 
 }  // namespace segue::storage

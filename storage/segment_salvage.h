@@ -26,12 +26,8 @@ struct SalvagedSegment {
   std::uint32_t damaged = 0;    // places where messages were that nothing can be read of
   std::uint32_t uncertain = 0;  // messages that count as unsettled because nothing tells
 
-  /// In a rehearsal, of a segment that would be written: where the records are that would be in it.
-  std::string records_in;
-
   std::string data_path(const std::string& directory) const {
-    return records_in.empty() ? directory + "/" + segment_file_name(named.name(), ".data")
-                              : records_in;
+    return directory + "/" + segment_file_name(named.name(), ".data");
   }
   std::uint32_t valid() const;
   Sequence sequence(std::size_t ordinal) const {

@@ -115,7 +115,6 @@ Status ShardRepair::make_checkpoint(LogIndex applied, const Reason& reason,
              {}, loss);
   SEGUE_RETURN_IF_ERROR(move_odd_names_aside());
   SEGUE_RETURN_IF_ERROR(work_.move_aside(path));
-  if (work_.rehearsal()) return {};
   // A shard that never had a checkpoint has none. Its name is synced by the caller.
   SEGUE_RETURN_IF_ERROR(work_.files().make_directories(directory_));
   SEGUE_RETURN_IF_ERROR(
@@ -170,7 +169,6 @@ Status ShardRepair::write(QueueId id, const std::string& directory,
     SEGUE_RETURN_IF_ERROR(work_.keep_copy(data_path(directory, name),
                                           segment.named.data_bytes - SegmentFooter::kSize));
   }
-  if (work_.rehearsal()) return {};
   return write_salvaged(work_.files(), id, directory, segment);
 }
 
@@ -187,7 +185,7 @@ Status ShardRepair::repair_segments(Checkpoint checkpoint) {
   for (CheckpointQueue& queue : checkpoint.queues) {
     SEGUE_RETURN_IF_ERROR(repair_queue(queue, changed));
   }
-  if (!changed || work_.rehearsal()) return {};
+  if (!changed) return {};
   SEGUE_RETURN_IF_ERROR(work_.keep_copy(directory_ + "/checkpoint"));
   SEGUE_RETURN_IF_ERROR(
       write_checkpoint(work_.files(), directory_, checkpoint, work_.context().fatal));
@@ -313,7 +311,7 @@ Status ShardRepair::repair_index(const CheckpointQueue& queue, const std::string
   named.messages = segment.named.messages;
   named.valid = segment.valid();
   changed = true;
-  return work_.rehearsal() ? Status() : write_salvaged(work_.files(), queue.id, directory, segment);
+  return write_salvaged(work_.files(), queue.id, directory, segment);
 }
 
 }  // namespace segue::storage

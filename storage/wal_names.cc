@@ -81,8 +81,7 @@ Result<std::vector<Misnamed>> find_misnamed(FileSystem& files, const std::string
 
 }  // namespace
 
-Status correct_wal_names(RepairWork& work, const std::string& directory, std::uint64_t node_hash,
-                         std::map<std::string, std::string>& moved) {
+Status correct_wal_names(RepairWork& work, const std::string& directory, std::uint64_t node_hash) {
   auto misnamed = find_misnamed(work.files(), directory, node_hash);
   if (!misnamed.is_ok()) return misnamed.status();
   if (misnamed->empty()) return {};
@@ -91,9 +90,7 @@ Status correct_wal_names(RepairWork& work, const std::string& directory, std::ui
     const std::string right = wal_file_name(file.number);
     work.done(path(file.name), "is file number " + std::to_string(file.number) +
                                    " of the log, as its header says: it gets the name " + right);
-    moved[path(right)] = path(file.name);
   }
-  if (work.rehearsal()) return {};
   const auto between = [&](const Misnamed& file) {
     return path(wal_file_name(file.number) + std::string(kBetween));
   };
@@ -105,76 +102,6 @@ Status correct_wal_names(RepairWork& work, const std::string& directory, std::ui
     SEGUE_RETURN_IF_ERROR(work.files().rename(between(file), path(wal_file_name(file.number))));
   }
   return work.files().sync_directory(directory);
-}
-
-// ---- RenamedFiles
-
-namespace {
-
-Status only_read(const std::string& path) {
-  return Status(Code::kNotAllowed, path + ": is only to be read in a rehearsal");
-}
-
-}  // namespace
-
-RenamedFiles::RenamedFiles(FileSystem& files, std::map<std::string, std::string> moved)
-    : files_(files), moved_(std::move(moved)) {
-  for (const auto& [seen, real] : moved_) {
-    if (!moved_.contains(real)) hidden_.insert(real);
-  }
-}
-
-Result<std::unique_ptr<File>> RenamedFiles::open(const std::string& path, OpenMode mode) {
-  const auto found = moved_.find(path);
-  return files_.open(found == moved_.end() ? path : found->second, mode);
-}
-
-Result<std::vector<std::string>> RenamedFiles::list(const std::string& path) {
-  auto names = files_.list(path);
-  if (!names.is_ok()) return names;
-  std::erase_if(*names,
-                [&](const std::string& name) { return hidden_.contains(path + "/" + name); });
-  for (const auto& [seen, real] : moved_) {
-    const std::size_t slash = seen.rfind('/');
-    if (seen.substr(0, slash) == path) names->push_back(seen.substr(slash + 1));
-  }
-  std::sort(names->begin(), names->end());
-  names->erase(std::unique(names->begin(), names->end()), names->end());
-  return names;
-}
-
-bool RenamedFiles::exists(const std::string& path) {
-  const auto found = moved_.find(path);
-  if (found != moved_.end()) return files_.exists(found->second);
-  return !hidden_.contains(path) && files_.exists(path);
-}
-
-Status RenamedFiles::rename(const std::string& from, const std::string& /*to*/) {
-  return only_read(from);
-}
-Status RenamedFiles::link(const std::string& from, const std::string& /*to*/) {
-  return only_read(from);
-}
-Status RenamedFiles::remove(const std::string& path) {
-  return only_read(path);
-}
-Status RenamedFiles::remove_directory(const std::string& path) {
-  return only_read(path);
-}
-Status RenamedFiles::make_directories(const std::string& path) {
-  return only_read(path);
-}
-Status RenamedFiles::sync_directory(const std::string& path) {
-  return only_read(path);
-}
-Status RenamedFiles::sync_all(const std::string& path) {
-  return only_read(path);
-}
-Result<std::uint64_t> RenamedFiles::free_bytes(const std::string& path) {
-  return files_.free_bytes(path);
-}
-Result<std::unique_ptr<FileLock>> RenamedFiles::lock(const std::string& path) {
-  return files_.lock(path);
 }
 
 }  // namespace segue::storage

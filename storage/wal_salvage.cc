@@ -58,8 +58,7 @@ class LogWriter {
 /// Takes records in the order of the log, and fills its holes.
 class Copying {
  public:
-  /// `writer`: null: only tells.
-  Copying(const WalSalvage::Rules& rules, LogWriter* writer, WalSalvage::Written& written)
+  Copying(const WalSalvage::Rules& rules, LogWriter& writer, WalSalvage::Written& written)
       : rules_(rules), writer_(writer), written_(written) {}
 
   Status take(const ReplayedRecord& record) {
@@ -81,7 +80,7 @@ class Copying {
     copy.command = std::string(record.command.view());
     copy.bodies = {record.bodies};
     ++written_.records;
-    return writer_ == nullptr ? Status() : writer_->add(copy);
+    return writer_.add(copy);
   }
 
  private:
@@ -98,19 +97,18 @@ class Copying {
   }
   Status fill(const WalHole& hole, Epoch epoch) {
     written_.holes.push_back(hole);
-    if (writer_ == nullptr) return {};
     LogRecord filler;
     filler.shard = hole.shard;
     filler.epoch = epoch;
     filler.command = rules_.filler;
     for (filler.index = hole.first; filler.index <= hole.last; filler.index = filler.index.next()) {
-      SEGUE_RETURN_IF_ERROR(writer_->add(filler));
+      SEGUE_RETURN_IF_ERROR(writer_.add(filler));
     }
     return {};
   }
 
   const WalSalvage::Rules& rules_;
-  LogWriter* const writer_;
+  LogWriter& writer_;
   WalSalvage::Written& written_;
 };
 
@@ -233,25 +231,20 @@ Result<WalSalvage::Written> WalSalvage::write(const std::string& directory,
                                               std::uint64_t first_file, std::uint64_t file_bytes,
                                               const Rules& rules) {
   Written written;
-  std::unique_ptr<LogWriter> writer;
-  if (!directory.empty()) {
-    SEGUE_RETURN_IF_ERROR(files_.make_directories(directory));
-    WalOptions options;
-    options.directory = directory;
-    options.node_hash = node_hash_;
-    options.file_bytes = file_bytes;
-    options.reserve_bytes = 0;
-    options.spare_files = 0;
-    writer = std::make_unique<LogWriter>(files_, std::move(options));
-    SEGUE_RETURN_IF_ERROR(writer->open(first_file));
-  }
-  Copying copying(rules, writer.get(), written);
+  SEGUE_RETURN_IF_ERROR(files_.make_directories(directory));
+  WalOptions options;
+  options.directory = directory;
+  options.node_hash = node_hash_;
+  options.file_bytes = file_bytes;
+  options.reserve_bytes = 0;
+  options.spare_files = 0;
+  LogWriter writer(files_, std::move(options));
+  SEGUE_RETURN_IF_ERROR(writer.open(first_file));
+  Copying copying(rules, writer, written);
   SEGUE_RETURN_IF_ERROR(
       each_record([&](const ReplayedRecord& record) { return copying.take(record); }));
-  if (writer != nullptr) {
-    SEGUE_RETURN_IF_ERROR(writer->close());
-    SEGUE_RETURN_IF_ERROR(files_.sync_directory(directory));
-  }
+  SEGUE_RETURN_IF_ERROR(writer.close());
+  SEGUE_RETURN_IF_ERROR(files_.sync_directory(directory));
   return written;
 }
 

@@ -66,7 +66,7 @@ class WalSalvage {
     std::map<ShardId, std::uint64_t> dropped;  // of strict shards, behind a hole
   };
   /// After survey(): writes what can be read, in order, as a new log into `directory` (made, and
-  /// made durable), whose files have numbers from `first_file` on. An empty directory: only tells.
+  /// made durable), whose files have numbers from `first_file` on.
   Result<Written> write(const std::string& directory, std::uint64_t first_file,
                         std::uint64_t file_bytes, const Rules& rules);
 

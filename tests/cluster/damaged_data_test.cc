@@ -225,6 +225,23 @@ TEST_F(DamagedData, ADamagedCheckpointIsRefusedAndRepairedWhenAsked) {
   EXPECT_EQ(consume(kMessages - 500).size(), static_cast<std::size_t>(kMessages - 500));
 }
 
+TEST_F(DamagedData, ARehearsalTellsAndExitsAsTheRepair) {
+  stop_node();
+  const auto place = find(".data", body(500));
+  ASSERT_TRUE(place);
+  change_byte(place->first, place->second + 500);
+  const std::string directory = cluster_.data_dir("n1");
+  Ran rehearsal = check({directory, "--repair", "--dry-run", "--json"});
+  const Ran repaired = check({directory, "--repair", "--json"});
+  EXPECT_EQ(rehearsal.code, 4) << rehearsal.out;
+  EXPECT_EQ(repaired.code, 4) << repaired.out;
+  EXPECT_NE(repaired.out.find("\"lost_messages\":1,"), std::string::npos) << repaired.out;
+  const std::string mark = "\"rehearsal\":true";
+  ASSERT_NE(rehearsal.out.find(mark), std::string::npos) << rehearsal.out;
+  rehearsal.out.replace(rehearsal.out.find(mark), mark.size(), "\"rehearsal\":false");
+  EXPECT_EQ(rehearsal.out, repaired.out);
+}
+
 TEST_F(DamagedData, WithAnOlderCheckpointARepairKeepsEveryMessage) {
   const auto checkpoint = [&] {
     std::string found;

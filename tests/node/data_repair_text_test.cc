@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 DataRepairResult result(std::uint64_t repairs, std::uint64_t left, storage::RepairLoss loss = {}) {
-  DataRepairResult result{"d", "repair-now", false, {}, nullptr};
+  DataRepairResult result{"d", "repair-now", false, {}, {}};
   result.totals.nodes = 1;
   result.totals.repairs = repairs;
   result.totals.left = left;
@@ -50,9 +50,8 @@ TEST(DataRepairText, TheExitCodeTellsNothingRepairedLossAndLeftApart) {
 }
 
 TEST(DataRepairText, ProblemsThatNoRepairMakesGoodAreToldAndCount) {
-  const DataCheckResult check = with_problems(1);
   DataRepairResult done = result(0, 0);
-  done.after = &check;
+  done.after = with_problems(1);
   EXPECT_EQ(data_repair_exit_code(done), 4);
   EXPECT_THAT(data_repair_summary(done),
               AllOf(HasSubstr("still wrong"), HasSubstr("1 problem"),

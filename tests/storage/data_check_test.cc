@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
 #include <random>
 
 #include "storage/catalog_db.h"
@@ -11,6 +13,7 @@
 #include "storage/queue_check.h"
 #include "storage/wal_format.h"
 #include "storage/wal_reader.h"
+#include "tests/storage/check_fixture.h"
 #include "tests/storage/model_workload.h"
 
 namespace segue::storage {
@@ -19,69 +22,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-struct Checked {
-  Status status;
-  CheckTotals totals;
-  std::vector<CheckFinding> problems;
-  std::vector<CheckFinding> notes;
-
-  std::string text() const {
-    std::string all = status.to_string() + "\n";
-    for (const auto* findings : {&problems, &notes}) {
-      for (const CheckFinding& finding : *findings) {
-        all += (findings == &notes ? "note: " : "problem: ") + finding.file + " offset " +
-               (finding.offset ? std::to_string(*finding.offset) : "-") + " queue '" +
-               finding.queue + "' sequence " +
-               (finding.sequence ? std::to_string(*finding.sequence) : "-") + " messages " +
-               std::to_string(finding.messages) + ": " + finding.what + "\n";
-      }
-    }
-    return all;
-  }
-  bool told(const std::string& file) const {
-    for (const auto* findings : {&problems, &notes}) {
-      for (const CheckFinding& finding : *findings) {
-        if ("/data/" + finding.file == file) return true;
-      }
-    }
-    return false;
-  }
-};
-
-Checked check(FaultyFileSystem& files, const std::string& directory = "/data") {
-  Checked checked;
-  DataCheckOptions options;
-  options.catalog = false;
-  options.found = [&](const CheckFinding& finding) {
-    (finding.kind == CheckFinding::Kind::kProblem ? checked.problems : checked.notes)
-        .push_back(finding);
-  };
-  options.interpret = [](const ReplayedRecord& record, MissingMessages& missing) {
-    std::istringstream in{std::string(record.command.view())};
-    char kind = 0;
-    std::uint64_t queue = 0, first = 0, last = 0;
-    in >> kind >> queue >> first >> last;
-    if (kind == 'D') {
-      missing.forget(QueueId{queue});
-    } else {
-      missing.found_in_log(QueueId{queue}, Sequence{first}, Sequence{last});
-    }
-  };
-  options.content = [](const ReplayedRecord& record, LogContent& content) {
-    std::istringstream in{std::string(record.command.view())};
-    char kind = 0;
-    std::uint64_t queue = 0, first = 0, last = 0;
-    in >> kind >> queue >> first >> last;
-    if (kind == 'E') content.enqueued(QueueId{queue}, Sequence{first}, Sequence{last});
-    if (kind == 'S') content.settled(QueueId{queue}, Sequence{first}, Sequence{last});
-    if (kind == 'D') content.deleted(QueueId{queue});
-  };
-  const auto totals = check_data(files, directory, options);
-  checked.status = totals.is_ok() ? Status() : totals.status();
-  if (totals.is_ok()) checked.totals = *totals;
-  return checked;
-}
 
 /// A small directory that has some of everything: sealed segments, one that is not, copies, settled
 /// messages, and a log behind the checkpoints.
@@ -459,6 +399,49 @@ TEST(DataCheck, TellsAnOlderCopyOfAnIndex) {
   EXPECT_TRUE(checked.told(path));
   EXPECT_EQ(checked.problems[0].messages, 10u);
   EXPECT_THAT(checked.problems[0].what, HasSubstr("older copy"));
+}
+
+/// A message was met, set aside and settled: what is left of it in its file is known.
+TEST(DataCheck, ADamagedMessageThatWasSetAsideIsANote) {
+  for (const bool cut : {false, true}) {
+    FaultyFileSystem files;
+    {
+      ModelNode node(files, 4096);
+      ASSERT_TRUE(node.run(1, "E 1 1 200"));
+      ASSERT_TRUE(node.checkpoint(ShardId{1}));
+      node.stop();
+    }
+    const std::vector<std::string> paths = files.paths();
+    const auto path = std::find_if(paths.begin(), paths.end(),
+                                   [](const std::string& one) { return one.ends_with(".data"); });
+    ASSERT_NE(path, paths.end());
+    if (cut) {
+      const std::string whole = files.content(*path);
+      files.set_content(*path, whole.substr(0, whole.size() / 2));
+    } else {
+      files.flip_bit(*path, (SegmentHeader::kSize + MessageRecord::kSize + 9) * 8);
+    }
+    const Checked found = check(files);
+    EXPECT_GT(found.totals.problems, 0u);
+    EXPECT_GT(found.totals.lost_messages, 0u) << found.text();
+    {
+      ModelNode node(files, 4096);
+      ASSERT_TRUE(node.opened().is_ok());
+      for (Sequence from{1}; from < Sequence{200};) {
+        std::optional<Result<LoadedMessages>> loaded;
+        node.disk().load(QueueId{1}, from, Sequence{200}, 300,
+                         [&](Result<LoadedMessages> result) { loaded = std::move(result); });
+        for (int i = 0; i < 1000 && !loaded; ++i) node.poll();
+        ASSERT_TRUE(loaded && loaded->is_ok());
+        from = (*loaded)->scanned_through.next();
+      }
+      node.stop();
+    }
+    const Checked after = check(files);
+    EXPECT_EQ(after.totals.problems, 0u) << after.text();
+    EXPECT_EQ(after.totals.lost_messages, 0u) << after.text();
+    EXPECT_THAT(after.text(), HasSubstr(cut ? "the file quarantine names it" : "it was set aside"));
+  }
 }
 
 TEST(CheckReport, TellsTheFirstFindingsOfAFileAndHowManyThereAre) {

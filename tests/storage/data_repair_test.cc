@@ -25,7 +25,7 @@ using End = WorkedDisk::End;
 std::string refuse_and_repair(WorkedDisk& disk) {
   EXPECT_EQ(disk.start().code(), Code::kCorruption);
   const auto before = contents(disk.files);
-  const Repaired rehearsed = repair(disk.files, true);
+  const Repaired rehearsed = rehearse(disk.files);
   EXPECT_TRUE(rehearsed.status.is_ok()) << rehearsed.status.message();
   EXPECT_GT(rehearsed.totals.repairs, 0u);
   EXPECT_TRUE(contents(disk.files) == before);
@@ -380,7 +380,7 @@ TEST(DataRepair, OfASegmentThatWasBeingCutNothingIsLostThatAPieceHas) {
         ASSERT_TRUE(files.remove(path).is_ok());
       }
     }
-    const Repaired rehearsed = repair(files, true);
+    const Repaired rehearsed = rehearse(files);
     const Repaired done = repair(files);
     ASSERT_TRUE(done.status.is_ok()) << done.status.message();
     EXPECT_EQ(done.text, rehearsed.text);

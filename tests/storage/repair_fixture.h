@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "storage/data_repair.h"
+#include "storage/rehearsal_file_system.h"
 #include "tests/storage/model_node.h"
 
 namespace segue::storage {
@@ -18,10 +19,9 @@ struct Repaired {
 };
 
 /// Of the directory of a ModelNode.
-inline Repaired repair(FileSystem& files, bool rehearsal = false) {
+inline Repaired repair(FileSystem& files) {
   Repaired done;
   DataRepairOptions options;
-  options.rehearsal = rehearsal;
   options.folder = "repair-now";
   options.filler = "N";
   options.interpret = [](const ReplayedRecord& record, LogContent& content) {
@@ -56,6 +56,12 @@ inline Repaired repair(FileSystem& files, bool rehearsal = false) {
   done.status = totals.status();
   if (totals.is_ok()) done.totals = *totals;
   return done;
+}
+
+/// Only tells what the repair would do.
+inline Repaired rehearse(FileSystem& files) {
+  RehearsalFileSystem rehearsed(files);
+  return repair(rehearsed);
 }
 
 /// Everything that is on the disk.

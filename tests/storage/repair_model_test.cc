@@ -10,6 +10,7 @@
 
 #include "storage/segment_salvage.h"
 #include "storage/wal_format.h"
+#include "tests/storage/check_fixture.h"
 #include "tests/storage/model_workload.h"
 #include "tests/storage/repair_fixture.h"
 
@@ -176,12 +177,15 @@ TEST_P(RepairModel, EveryMessageThatIsThereIsThereAfterwards) {
     damage(killed);
     const Model wanted = killed.in_files();
     const auto before = contents(killed.files);
-    const Repaired rehearsed = repair(killed.files, true);
+    RehearsalFileSystem rehearsal(killed.files);
+    const Repaired rehearsed = repair(rehearsal);
+    const std::string rehearsed_check = check(rehearsal).text();
     ASSERT_TRUE(rehearsed.status.is_ok()) << rehearsed.status.message();
     ASSERT_TRUE(contents(killed.files) == before);
     const Repaired done = repair(killed.files);
     ASSERT_TRUE(done.status.is_ok()) << done.status.message();
     EXPECT_EQ(done.text, rehearsed.text);
+    EXPECT_EQ(check(killed.files).text(), rehearsed_check);
     EXPECT_EQ(not_kept(before, killed.files), "") << done.text;
     repaired += done.totals.repairs > 0;
     ModelNode node(killed.files, 4096);
