@@ -16,6 +16,7 @@
 #include "storage/quarantine_record.h"
 #include "storage/queue_check.h"
 #include "storage/queue_salvage.h"
+#include "storage/segment_names.h"
 #include "storage/wal_check.h"
 
 namespace segue::storage {
@@ -71,7 +72,11 @@ void NodeCheck::check_names() {
       report_.note(path_of(name), "what a repair has replaced; remove it when all is well");
       continue;
     }
-    if (name == kBackupLinksName) {
+    if (name == kMovedSegments) {
+      report_.problem(path_of(name),
+                      "files of queues that an interrupted repair was moving: run segue check "
+                      "--repair again before the node is started");
+    } else if (name == kBackupLinksName) {
       report_.note(path_of(name),
                    "second names that a backup needed when the process ended; the next start "
                    "removes them");

@@ -7,6 +7,7 @@
 #include "storage/catalog_image.h"
 #include "storage/repair_text.h"
 #include "storage/segment_format.h"
+#include "storage/segment_names.h"
 
 namespace segue::storage {
 
@@ -41,6 +42,7 @@ Status NodeRepair::run() {
   const Status noted = log_ends_.load();  // a damaged one is made anew by the next start
   if (!noted.is_ok() && noted.code() != Code::kCorruption) return noted;
   SEGUE_RETURN_IF_ERROR(read_checkpoints());
+  SEGUE_RETURN_IF_ERROR(repair_segment_names());
   const Status log = read_log();
   if (log.code() == Code::kInvalidConfig) {
     work_.cannot(work_.path_of("wal"), log.message());
@@ -124,6 +126,14 @@ Status NodeRepair::read_checkpoints() {
     checkpoints_.emplace(shard, std::move(read));
   }
   return {};
+}
+
+Status NodeRepair::repair_segment_names() {
+  std::map<ShardId, const Checkpoint*> known;
+  for (const auto& [shard, read] : checkpoints_) {
+    if (read.is_ok() && read->has_value()) known.emplace(shard, &**read);
+  }
+  return correct_segment_names(work_, known);
 }
 
 Status NodeRepair::repair_shards() {

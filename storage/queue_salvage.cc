@@ -7,6 +7,7 @@
 
 #include "storage/queue_cut.h"
 #include "storage/repair_text.h"
+#include "storage/segment_overlaps.h"
 #include "storage/segment_remainder.h"
 
 namespace segue::storage {
@@ -51,6 +52,7 @@ Result<SalvagedQueue> QueueSalvage::run() {
   auto segments = read_segments();
   if (!segments.is_ok()) return segments.status();
   SEGUE_RETURN_IF_ERROR(settle_copies(*segments));
+  SEGUE_RETURN_IF_ERROR(separate_overlaps(work_, id_, directory_, *segments));
   complete(*segments);
   SEGUE_RETURN_IF_ERROR(cut_what_is_logged(*segments));
   for (const SalvagedSegment& segment : *segments) {
@@ -76,8 +78,18 @@ Result<QueueSalvage::Segments> QueueSalvage::read_segments() {
       segments.push_back(std::move(**segment));
       continue;
     }
-    work_.done(directory_ + "/" + file,
-               "has no message that can be found: it is moved to " + work_.folder(), queue_name());
+    RepairLoss loss;
+    std::string what = "has no message that can be found: it is moved to " + work_.folder();
+    auto other = names_another(*name);
+    if (!other.is_ok()) return other.status();
+    if (*other) {
+      what +=
+          ". It says that it is another segment's, or another queue's, whose place is taken, or "
+          "unknown: messages in it may be lost";
+      loss.more = true;
+    }
+    found_.loss += loss;
+    work_.done(directory_ + "/" + file, std::move(what), queue_name(), loss);
     SEGUE_RETURN_IF_ERROR(move_aside(*name));
   }
   std::sort(segments.begin(), segments.end(),
@@ -85,6 +97,18 @@ Result<QueueSalvage::Segments> QueueSalvage::read_segments() {
               return one.named.name() < other.named.name();
             });
   return segments;
+}
+
+/// Whether the file's header is whole, and not that of a segment with this name.
+Result<bool> QueueSalvage::names_another(SegmentName name) {
+  auto data = work_.files().open(data_path(name), OpenMode::kRead);
+  if (!data.is_ok()) return data.status();
+  std::string bytes(SegmentHeader::kSize, '\0');
+  auto read = (*data)->read(0, bytes.data(), bytes.size());
+  if (!read.is_ok()) return read.status();
+  bytes.resize(*read);
+  const auto header = SegmentHeader::decode(bytes);
+  return header.is_ok() && (header->queue != id_ || header->first != name.first);
 }
 
 /// As choose_segments() does, but without knowing which sources a copy had: it is needed if those

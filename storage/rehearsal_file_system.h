@@ -18,8 +18,13 @@ namespace segue::storage {
 /// rehearsal of work that needs no links. One thread; files keep it alive no longer than it lives.
 class RehearsalFileSystem final : public FileSystem {
  public:
+  enum class Locks {
+    kTaken,      // below
+    kCallerHas,  // they are not taken again
+  };
   /// `below`: outlives this.
-  explicit RehearsalFileSystem(FileSystem& below) : below_(below) {}
+  explicit RehearsalFileSystem(FileSystem& below, Locks locks = Locks::kTaken)
+      : below_(below), locks_(locks) {}
 
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override;
   Status rename(const std::string& from, const std::string& to) override;
@@ -57,6 +62,7 @@ class RehearsalFileSystem final : public FileSystem {
   void forget(const std::string& path);
 
   FileSystem& below_;
+  const Locks locks_;
   std::map<std::string, std::shared_ptr<Content>> files_;  // that were changed, made or renamed
   std::set<std::string> directories_;                      // that were made
   std::set<std::string> gone_;                             // paths that are below, but not here

@@ -207,6 +207,7 @@ Status ShardRepair::repair_copies(CheckpointQueue& queue, const std::string& dir
   auto names = list(work_.files(), directory);
   if (!names.is_ok()) return names.status();
   for (const std::string& file : *names) {
+    if (!work_.files().exists(directory + "/" + file)) continue;  // moved by a step before
     const auto found = find_copies(work_.context(), queue.id, directory, {file}, queue.segments);
     if (found.is_ok()) continue;
     if (found.status().code() != Code::kCorruption) return found.status();

@@ -4,94 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "storage/segment_salvage.h"
-#include "storage/wal_format.h"
 #include "tests/storage/check_fixture.h"
-#include "tests/storage/model_workload.h"
+#include "tests/storage/killed_node.h"
 #include "tests/storage/repair_fixture.h"
 
 namespace segue::storage {
 namespace {
-
-/// A node that was killed, and what its queues held.
-struct KilledNode {
-  explicit KilledNode(std::uint64_t seed) : random(seed) {
-    Workload workload(seed, Workload::Kind::kLikely);
-    {
-      ModelNode node(files, 4096, [&] { return static_cast<int>(random.below(4)); });
-      const int age = 20 + static_cast<int>(random.below(100));
-      for (int i = 0; i < 160; i += 10) {
-        workload.run(node, 10);
-        if (i <= age) older = contents(files);
-      }
-      held = *node.held();
-    }
-    files.kill_process();
-  }
-
-  std::vector<std::string> paths(const std::string& directory, const std::string& end) const {
-    std::vector<std::string> found;
-    for (const std::string& path : files.paths()) {
-      if (path.starts_with(directory) && path.ends_with(end)) found.push_back(path);
-    }
-    return found;
-  }
-  void remove(const std::string& path) { EXPECT_TRUE(files.remove(path).is_ok()); }
-  void remove_log(bool first, std::size_t count) {
-    const auto log = paths("/data/wal/", ".wal");
-    for (std::size_t i = 0; i < std::min(count, log.size()); ++i) {
-      remove(first ? log[i] : log[log.size() - 1 - i]);
-    }
-  }
-  void age_checkpoints() {
-    for (const std::string& path : paths("/data/shards/", "/checkpoint")) {
-      const auto old = older.find(path);
-      if (old != older.end()) files.set_content(path, old->second);
-    }
-  }
-  void lose_checkpoints() {
-    for (const std::string& path : paths("/data/shards/", "/checkpoint")) remove(path);
-  }
-  void damage_log(bool header) {
-    const auto log = paths("/data/wal/", ".wal");
-    if (log.empty()) return;
-    const std::string& path = log[random.below(log.size())];
-    const std::uint64_t blocks = files.content(path).size() / kWalBlock;
-    if (blocks < 2) return;
-    const std::uint64_t block = header ? 0 : 1 + random.below(blocks - 1);
-    files.flip_bit(path, (block * kWalBlock + 41) * 8);
-  }
-
-  /// Messages that must be there, and stand in a segment's file.
-  Model in_files() {
-    Model found;
-    for (const std::string& path : paths("/data/shards/", ".data")) {
-      const std::size_t slash = path.rfind('/');
-      const std::string directory = path.substr(0, slash);
-      const auto id = queue_of_directory_name(directory.substr(directory.rfind('/') + 1));
-      const auto name = segment_of_file_name(path.substr(slash + 1), ".data");
-      if (!id || !name || !held.contains(id->value)) continue;
-      const auto segment = salvage_segment(files, *id, directory, *name, name->generation > 0);
-      if (!segment.is_ok() || !segment->has_value()) continue;
-      const auto intact = find_intact(files, *id, directory, **segment);
-      const ModelQueue& queue = held.at(id->value);
-      for (std::size_t i = 0; i < (*segment)->entries.size(); ++i) {
-        const auto message = queue.find((*segment)->sequence(i).value);
-        if (message != queue.end() && (*intact)[i]) found[id->value].insert(*message);
-      }
-    }
-    return found;
-  }
-
-  SeededRandom random;
-  FaultyFileSystem files;
-  std::map<std::string, std::string> older;  // files, at some time
-  Model held;
-};
 
 using Damage = void (*)(KilledNode&);
 
@@ -133,34 +54,6 @@ const std::map<std::string, Damage> kDamages{
        node.damage_log(false);
      }},
 };
-
-/// What `held` lacks of `wanted`.
-std::string lacks(const Model& held, const Model& wanted) {
-  std::ostringstream text;
-  for (const auto& [queue, messages] : wanted) {
-    const auto found = held.find(queue);
-    for (const auto& [sequence, body] : messages) {
-      if (found == held.end() || !found->second.contains(sequence)) {
-        text << " " << queue << "/" << sequence;
-      } else if (found->second.at(sequence) != body) {
-        text << " " << queue << "/" << sequence << " (another body)";
-      }
-    }
-  }
-  return text.str();
-}
-
-/// Segment files that are gone must be in the repair's folder, as they were.
-std::string not_kept(const std::map<std::string, std::string>& before, FaultyFileSystem& files) {
-  std::string text;
-  for (const auto& [path, content] : before) {
-    const bool segment = path.starts_with("/data/shards/") && path.ends_with(".data");
-    if (!segment || files.exists(path)) continue;
-    const std::string kept = "/data/repair-now" + path.substr(5);
-    if (!files.exists(kept) || files.content(kept) != content) text += " " + path;
-  }
-  return text;
-}
 
 class RepairModel : public testing::TestWithParam<std::string> {};
 
