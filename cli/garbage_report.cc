@@ -102,18 +102,25 @@ std::string segments_text(const std::string& queue, const client::QueueSegments&
   if (files.running) out += "Its garbage is being collected, as was asked for.\n";
   if (files.segments.empty()) return out;
   constexpr auto kRight = Table::Align::kRight;
-  Table table({{"FIRST", kRight},
-               {"LAST", kRight},
-               {"STATE"},
-               {"SIZE", kRight},
-               {"VALID", kRight},
-               {"MESSAGES", kRight},
-               {"LEFT", kRight},
-               {"# VALID  . GARBAGE"}});
+  const bool priorities =
+      std::any_of(files.segments.begin(), files.segments.end(),
+                  [](const client::SegmentDescription& segment) { return segment.priority > 0; });
+  std::vector<Table::Column> columns{{"FIRST", kRight}, {"LAST", kRight},      {"STATE"},
+                                     {"SIZE", kRight},  {"VALID", kRight},     {"MESSAGES", kRight},
+                                     {"LEFT", kRight},  {"# VALID  . GARBAGE"}};
+  if (priorities) columns.insert(columns.begin(), {"PRIORITY", kRight});
+  Table table(columns);
   for (const client::SegmentDescription& segment : files.segments) {
-    table.add({grouped(segment.first), grouped(segment.last), segment.state,
-               human_bytes(segment.bytes), percent(segment.valid_bytes, segment.bytes),
-               grouped(segment.messages), grouped(segment.valid), bar(segment, sum.largest)});
+    std::vector<std::string> line{grouped(segment.first),
+                                  grouped(segment.last),
+                                  segment.state,
+                                  human_bytes(segment.bytes),
+                                  percent(segment.valid_bytes, segment.bytes),
+                                  grouped(segment.messages),
+                                  grouped(segment.valid),
+                                  bar(segment, sum.largest)};
+    if (priorities) line.insert(line.begin(), std::to_string(segment.priority));
+    table.add(line);
   }
   return out + "\n" + table.text();
 }
@@ -130,7 +137,8 @@ std::string segments_json(const std::string& queue, const client::QueueSegments&
     json.begin_object().field("first", segment.first).field("last", segment.last);
     json.field("generation", segment.generation).field("state", segment.state);
     json.field("bytes", segment.bytes).field("valid_bytes", segment.valid_bytes);
-    json.field("messages", segment.messages).field("valid", segment.valid).end_object();
+    json.field("messages", segment.messages).field("valid", segment.valid);
+    json.field("priority", std::uint64_t{segment.priority}).end_object();
   }
   json.end_array().end_object();
   return json.take() + "\n";

@@ -320,6 +320,7 @@ std::future<Result<Admin::SegmentPage>> Admin::list_segments_async(
   v1::ListSegments* list = request.mutable_list_segments();
   list->set_queue(options.queue);
   list->set_after(options.after);
+  list->set_priority(options.priority);
   list->set_limit(options.limit);
   return ask<SegmentPage>(core_, std::move(request), true, [](const v1::Reply& reply) {
     return SegmentPage{from_wire(reply.list_segments_ok()), reply.list_segments_ok().more()};
@@ -343,6 +344,7 @@ Result<QueueSegments> Admin::list_all_segments(const std::string& queue) {
                         std::make_move_iterator(before.end()));
     if (!page->more || all.segments.empty()) return all;
     options.after = all.segments.back().first;
+    options.priority = all.segments.back().priority;
   }
 }
 

@@ -314,7 +314,7 @@ QueueSegments from_wire(const v1::ListSegmentsOk& wire) {
   for (const auto& segment : wire.segments()) {
     files.segments.push_back({state_name(segment.state()), segment.first(), segment.last(),
                               segment.generation(), segment.bytes(), segment.valid_bytes(),
-                              segment.messages(), segment.valid()});
+                              segment.messages(), segment.valid(), segment.priority()});
   }
   return files;
 }

@@ -37,6 +37,23 @@ using CatalogIndex = StrongId<struct CatalogIndexTag, std::uint64_t>;
 /// A consumer's number within one router's lifetime.
 using ConsumerId = StrongId<struct ConsumerIdTag, std::uint64_t>;
 
+// A queue with priorities keeps the messages of each priority in a lane of its own. To shards, the
+// log and files a lane is a queue like any other, with a number made from the queue's: so the
+// catalog gives numbers below 2^40 only. The lane of priority 0 is the queue itself.
+
+inline constexpr int kLaneShift = 40;
+inline constexpr std::uint64_t kQueueIdLimit = std::uint64_t{1} << kLaneShift;
+
+constexpr QueueId lane_id(QueueId queue, std::uint8_t priority) {
+  return QueueId{queue.value | std::uint64_t{priority} << kLaneShift};
+}
+constexpr QueueId queue_of_lane(QueueId lane) {
+  return QueueId{lane.value % kQueueIdLimit};
+}
+constexpr std::uint64_t priority_of_lane(QueueId lane) {
+  return lane.value >> kLaneShift;
+}
+
 /// The catalog's own log, beside those of the queues' shards.
 inline constexpr ShardId kCatalogShard{0xFFFF};
 /// Most shards that a cluster can be created with.

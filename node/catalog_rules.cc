@@ -297,6 +297,11 @@ void CatalogRules::declare_queue(const CatalogState& state, const v1::DeclareQue
                                               "some first");
     return;
   }
+  if (state.next_queue_id() >= kQueueIdLimit) {
+    status = Status(Code::kResourceError, "the cluster has used up its " +
+                                              std::to_string(kQueueIdLimit) + " queue numbers");
+    return;
+  }
   wanted.set_id(state.next_queue_id());
   wanted.set_shard(
       shard_of(wanted.vhost(), wanted.name(), static_cast<std::uint16_t>(state.shard_count()))

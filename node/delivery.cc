@@ -44,32 +44,37 @@ bool Delivery::serve(HostedQueue& hosted) {
     more = hosted.readers && hosted.readers->ring.front() != nullptr && serve_slice(hosted);
   }
   send_frames();
-  if (queue_messages_ > 0) shards_.of(hosted).propose_mark(hosted);
-  if (hosted.has_takers()) read_ahead_.consider(hosted);
+  HostedQueue& lane = hosted.front_lane();
+  if (queue_messages_ > 0) shards_.of(lane).propose_mark(lane);
+  if (hosted.has_takers()) read_ahead_.consider(lane);
   turn_messages_ += queue_messages_;
   turn_bytes_ += queue_bytes_;
   return more;
 }
 
-std::uint64_t Delivery::slice_for(const HostedQueue& hosted) {
+std::uint64_t Delivery::slice_for(HostedQueue& hosted) {
   const std::uint64_t group = hosted.readers ? hosted.readers->ring.front_group_size() : 0;
   if (group <= 1) return kQueueMessages;
   // A few messages are spread over all of them.
-  return std::clamp<std::uint64_t>((hosted.queue.ready() + group - 1) / group, 1, kSlice);
+  const std::uint64_t ready = hosted.front_lane().queue.ready();
+  return std::clamp<std::uint64_t>((ready + group - 1) / group, 1, kSlice);
 }
 
 bool Delivery::serve_slice(HostedQueue& hosted) {
   ConsumerRing& ring = hosted.readers->ring;
   Consumer& consumer = *ring.front();
+  HostedQueue& lane = hosted.front_lane();
   const std::uint64_t most = std::min(slice_, kQueueMessages - queue_messages_);
-  Queue::Next next = hosted.queue.next(static_cast<std::uint32_t>(most));
-  if (next.wait == Queue::Wait::kMark) shards_.of(hosted).propose_mark(hosted);
+  Queue::Next next = lane.queue.next(static_cast<std::uint32_t>(most));
+  if (next.wait == Queue::Wait::kMark) shards_.of(lane).propose_mark(lane);
+  // Of a lane that turned out to be empty the next one takes the place.
+  if (next.wait == Queue::Wait::kEmpty && &lane != &hosted) return true;
   if (next.wait != Queue::Wait::kNothing) return false;
   const std::uint64_t room = kQueueBytes - queue_bytes_;
   next.run.count = std::max(1u, messages_within(next.run, next.run.count, room));
   const std::uint32_t admitted = consumer.admits(next.run);
   if (admitted > 0) {
-    give(hosted, consumer, next.run.part(0, admitted));
+    give(lane, consumer, next.run.part(0, admitted));
     ring.rotate();
   }
   // What comes next is too large for its credit, or the credit is used up.

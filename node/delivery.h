@@ -34,7 +34,7 @@ class Delivery {
   /// Serves one queue; true if more could be delivered now.
   bool serve(HostedQueue& hosted);
   /// How many messages a consumer is given before it is another's turn.
-  static std::uint64_t slice_for(const HostedQueue& hosted);
+  static std::uint64_t slice_for(HostedQueue& hosted);
   /// One slice for the consumer whose turn it is; false when the queue has nothing more for now.
   bool serve_slice(HostedQueue& hosted);
   void give(HostedQueue& hosted, Consumer& consumer, const MessageRun& run);

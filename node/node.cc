@@ -120,7 +120,7 @@ Status Node::open_disk() {
   options.sync_interval_ms = static_cast<std::uint32_t>(config.durability.interval.count());
   options.direct_io = config.storage.direct_io;
   options.queue_name = [this](QueueId queue) {
-    return catalog_ == nullptr ? std::string() : catalog_->queue_name(queue);
+    return catalog_ == nullptr ? std::string() : catalog_->queue_name(queue_of_lane(queue));
   };
   options.wakeup = [this] { wakeup_.signal(); };
   options.logger = &environment_.log;

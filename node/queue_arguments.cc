@@ -5,7 +5,8 @@ namespace segue::node {
 namespace {
 
 constexpr const QueueArgument* kArguments[] = {
-    &kDurabilityArgument, &kGcMinBytes, &kGcMinMessages, &kGcValidPercent, &kSingleActiveConsumer,
+    &kDurabilityArgument, &kGcMinBytes,           &kGcMinMessages,
+    &kGcValidPercent,     &kSingleActiveConsumer, &kMaxPriority,
 };
 
 }  // namespace

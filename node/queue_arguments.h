@@ -40,6 +40,8 @@ inline constexpr QueueArgument kGcValidPercent{"x-gc-valid-percent", QueueArgume
 inline constexpr QueueArgument kSingleActiveConsumer{"x-single-active-consumer",
                                                      QueueArgument::Kind::kBoolean};
 
+inline constexpr QueueArgument kMaxPriority{"x-max-priority", QueueArgument::Kind::kNumber, 1, 255};
+
 /// Null when there is no such argument.
 const QueueArgument* find_queue_argument(std::string_view name);
 /// The names of all, for a message to people.

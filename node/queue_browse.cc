@@ -14,6 +14,9 @@ constexpr std::uint64_t kUsualBytes = 1u << 20;
 constexpr std::uint64_t kMostBytes = 8u << 20;
 /// What a message counts beside its header and body.
 constexpr std::uint64_t kMessageBytes = 64;
+/// A place in a queue with priorities: how many lanes are before, and the sequence in its lane.
+constexpr int kLanesShift = 48;
+constexpr std::uint64_t kSequenceMask = (std::uint64_t{1} << kLanesShift) - 1;
 
 /// The beginning of the runs, of about `max_bytes`: at least one message.
 std::vector<MessageRun> beginning(const std::vector<MessageRun>& runs, std::uint64_t max_bytes) {
@@ -42,9 +45,17 @@ std::uint64_t count_of(const std::vector<MessageRun>& runs) {
 void QueueBrowse::on_browse(PeerId peer, std::uint64_t request_id, const HostedQueue& hosted,
                             const v1::Browse& browse) {
   const std::uint64_t wanted = browse.max_bytes() == 0 ? kUsualBytes : browse.max_bytes();
-  read({peer, request_id, hosted.queue.id(), Sequence{browse.after()}, std::min(wanted, kMostBytes),
-        0},
-       hosted.queue);
+  Page page{peer, request_id, hosted.queue.id(), Sequence{browse.after() & kSequenceMask},
+            std::min(wanted, kMostBytes)};
+  const std::uint64_t lanes = hosted.settings.max_priority;
+  for (std::uint64_t before = browse.after() >> kLanesShift; before <= lanes; ++before) {
+    page.queue = lane_id(hosted.queue.id(), static_cast<std::uint8_t>(lanes - before));
+    page.lanes_before = before;
+    page.lanes_behind = before < lanes;
+    if (const HostedQueue* lane = queues_.find(page.queue)) return read(page, lane->queue);
+    page.after = Sequence{0};
+  }
+  send(page, {}, browse.after(), false);
 }
 
 void QueueBrowse::read(const Page& page, const Queue& queue) {
@@ -84,16 +95,25 @@ void QueueBrowse::answer(const Page& page, const std::vector<MessageRun>& runs, 
                          const Queue& queue) {
   const std::vector<MessageRun> kept = beginning(runs, page.max_bytes);
   if (count_of(kept) < count_of(runs)) through = kept.back().last();
+  const bool more_here = through < queue.applied_through();
+  const std::uint64_t place = page.lanes_behind && !more_here
+                                  ? (page.lanes_before + 1) << kLanesShift
+                                  : page.lanes_before << kLanesShift | through.value;
+  send(page, kept, place, more_here || page.lanes_behind);
+}
+
+void QueueBrowse::send(const Page& page, const std::vector<MessageRun>& runs, std::uint64_t through,
+                       bool more) {
   v1::QueueReply reply;
   reply.set_request_id(page.request_id);
   v1::BrowseOk& browsed = *reply.mutable_browse();
-  browsed.set_through(through.value);
-  browsed.set_more(through < queue.applied_through());
+  browsed.set_through(through);
+  browsed.set_more(more);
   browsed.set_corrupt(page.corrupt);
   std::vector<SharedBytes> bodies;
-  if (!kept.empty()) {
+  if (!runs.empty()) {
     MessageBatchBuilder builder;
-    for (const MessageRun& run : kept) builder.add(run.batch, run.begin, run.count);
+    for (const MessageRun& run : runs) builder.add(run.batch, run.begin, run.count);
     MessageBatchBuilder::Built built = builder.take();
     reply.mutable_delivery()->set_batch(std::move(built.batch));
     reply.mutable_delivery()->set_body_bytes(built.body_bytes);

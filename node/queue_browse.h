@@ -30,6 +30,8 @@ class QueueBrowse {
     Sequence after;
     std::uint64_t max_bytes = 0;
     std::uint64_t corrupt = 0;
+    std::uint64_t lanes_before = 0;  // of higher priority: they are read already
+    bool lanes_behind = false;
   };
 
   void read(const Page& page, const Queue& queue);
@@ -37,6 +39,8 @@ class QueueBrowse {
   void loaded(Page page, Sequence wanted, const Result<storage::LoadedMessages>& result);
   void answer(const Page& page, const std::vector<MessageRun>& runs, Sequence through,
               const Queue& queue);
+  void send(const Page& page, const std::vector<MessageRun>& runs, std::uint64_t through,
+            bool more);
   void fail(const Page& page, const Status& status);
 
   storage::DiskDataCenter& disk_;

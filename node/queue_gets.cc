@@ -27,11 +27,14 @@ bool QueueGets::serve(HostedQueue& hosted) {
     // The peer may have gone, or ended the session, while the get waited.
     Consumer* consumer = subscriptions_.find(get.peer, get.consumer);
     if (consumer != nullptr) {
-      const Queue::Next next = hosted.queue.next(1);
-      if (next.wait == Queue::Wait::kDisk) read_ahead_.consider(hosted);
-      if (next.wait == Queue::Wait::kMark) shards_.of(hosted).propose_mark(hosted);
+      HostedQueue& lane = hosted.front_lane();
+      const Queue::Next next = lane.queue.next(1);
+      // Of a lane that turned out to be empty the next one takes the place.
+      if (next.wait == Queue::Wait::kEmpty && &lane != &hosted) continue;
+      if (next.wait == Queue::Wait::kDisk) read_ahead_.consider(lane);
+      if (next.wait == Queue::Wait::kMark) shards_.of(lane).propose_mark(lane);
       if (next.wait == Queue::Wait::kDisk || next.wait == Queue::Wait::kMark) return false;
-      deliver(get, *consumer, hosted, next.run);
+      deliver(get, *consumer, lane, next.run);
     }
     hosted.readers->gets.pop_front();
   }
@@ -39,13 +42,13 @@ bool QueueGets::serve(HostedQueue& hosted) {
   return true;
 }
 
-void QueueGets::deliver(const WaitingGet& get, Consumer& consumer, HostedQueue& hosted,
+void QueueGets::deliver(const WaitingGet& get, Consumer& consumer, HostedQueue& lane,
                         const MessageRun& run) {
   v1::QueueReply reply;
   reply.set_request_id(get.request_id);
   std::vector<SharedBytes> bodies;
   if (run.count > 0) {
-    Queue& queue = hosted.queue;
+    Queue& queue = lane.queue;
     const std::uint64_t number = consumer.deliver(queue.id(), run, !get.no_ack);
     DeliveryFrame frame;
     frame.add(number, queue, run);
@@ -56,10 +59,10 @@ void QueueGets::deliver(const WaitingGet& get, Consumer& consumer, HostedQueue& 
     if (get.no_ack) {
       queue.end_unacked(1);
       queue.count_settled(1);
-      shards_.of(hosted).depart(hosted, {run.first.value, run.first.value}, Departure::kAcked);
+      shards_.of(lane).depart(lane, {run.first.value, run.first.value}, Departure::kAcked);
     }
   }
-  reply.set_remaining(hosted.queue.ready());
+  reply.set_remaining(lane.of_whole().ready());
   output_.queue_reply(get.peer, std::move(reply), std::move(bodies));
 }
 

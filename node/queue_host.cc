@@ -177,17 +177,11 @@ void QueueHost::start(const std::vector<storage::Committed>& log_ends, TimePoint
 void QueueHost::add_queue(const v1::QueueDefinition& definition) {
   Parts& parts = *parts_;
   const ShardId shard{static_cast<std::uint16_t>(definition.shard())};
-  HostedQueue& hosted = parts.shard(shard).add_queue(QueueId{definition.id()});
-  Queue& queue = hosted.queue;
-  const bool first_time = !queue.defined();
-  queue.define(definition.name(), parts.durability_of(definition), definition.auto_delete());
+  Shard& leader = parts.shard(shard);
+  HostedQueue& hosted = leader.add_queue(QueueId{definition.id()});
   hosted.settings = settings_of(definition);
-  if (first_time && !queue.durable() && queue.applied_through() > Sequence{0}) {
-    // What a transient queue had spilled before the restart.
-    parts.open().disk.drop_queue(queue.id());
-    queue.start_empty();
-  }
-  if (!hosted.settings.gc.empty()) parts.open().disk.set_gc(queue.id(), hosted.settings.gc);
+  leader.define(hosted, definition.name(), parts.durability_of(definition),
+                definition.auto_delete());
 }
 
 void QueueHost::remove_queue(QueueId id) {
@@ -201,7 +195,8 @@ void QueueHost::remove_queue(QueueId id) {
 
 QueueId QueueHost::highest_queue() const {
   QueueId highest{0};
-  for (const auto& [id, hosted] : parts_->queues.all()) highest = std::max(highest, id);
+  for (const auto& [id, hosted] : parts_->queues.all())
+    highest = std::max(highest, queue_of_lane(id));
   return highest;
 }
 

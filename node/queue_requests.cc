@@ -46,6 +46,17 @@ v1::SegmentDescription::State state_of(storage::StoredSegment::State state) {
   return v1::SegmentDescription::STATE_UNSPECIFIED;
 }
 
+void fill(const storage::StoredSegment& segment, v1::SegmentDescription& description) {
+  description.set_first(segment.first.value);
+  description.set_last(segment.last.value);
+  description.set_generation(segment.generation);
+  description.set_state(state_of(segment.state));
+  description.set_bytes(segment.bytes);
+  description.set_valid_bytes(segment.valid_bytes);
+  description.set_messages(segment.messages);
+  description.set_valid(segment.valid);
+}
+
 v1::NodeBackupOk::State state_of(storage::BackupState::Stage stage) {
   switch (stage) {
     case storage::BackupState::Stage::kNone:
@@ -68,7 +79,7 @@ std::uint64_t microseconds(Duration duration) {
 }  // namespace
 
 void QueueRequests::on_request(PeerId peer, const v1::QueueRequest& request) {
-  HostedQueue* hosted = queues_.find(QueueId{request.queue_id()});
+  HostedQueue* hosted = queues_.find_queue(QueueId{request.queue_id()});
   v1::QueueReply reply;
   reply.set_request_id(request.request_id());
   if (request.queue_id() == 0 && request.has_collect_garbage()) {
@@ -99,7 +110,7 @@ void QueueRequests::on_request(PeerId peer, const v1::QueueRequest& request) {
       check_delete(request.check_delete(), *hosted, reply);
       break;
     case v1::QueueRequest::kListSegments:
-      list_segments(hosted->queue.id(), request.list_segments(), reply);
+      list_segments(*hosted, request.list_segments(), reply);
       break;
     case v1::QueueRequest::kCollectGarbage:
       collect_garbage(request.collect_garbage(), hosted->queue.id(), hosted->queue.display_name(),
@@ -115,16 +126,22 @@ void QueueRequests::on_request(PeerId peer, const v1::QueueRequest& request) {
 }
 
 void QueueRequests::purge(PeerId peer, std::uint64_t request_id, HostedQueue& hosted) {
-  const Queue::ReadyRanges taken = hosted.queue.take_all_ready();
   Shard& shard = shards_.of(hosted);
-  for (const NumberRange& range : taken.ranges) shard.depart(hosted, range, Departure::kPurged);
-  hosted.queue.count_settled(taken.count);
+  std::uint64_t purged = 0;
+  bool logged = false;
+  hosted.each_lane([&](HostedQueue& lane) {
+    const Queue::ReadyRanges taken = lane.queue.take_all_ready();
+    for (const NumberRange& range : taken.ranges) shard.depart(lane, range, Departure::kPurged);
+    lane.queue.count_settled(taken.count);
+    purged += taken.count;
+    logged = logged || (lane.queue.durable() && !taken.ranges.empty());
+  });
   QueueAnswer answer{peer, {}};
   answer.reply.set_request_id(request_id);
-  answer.reply.set_purged(taken.count);
+  answer.reply.set_purged(purged);
   describe(hosted, *answer.reply.mutable_queue());
   const bool sync = hosted.queue.durability() == QueueDurability::kSync;
-  if (hosted.queue.durable() && !taken.ranges.empty()) {
+  if (logged) {
     shard.answer_after_departures(std::move(answer), sync);
   } else {
     output_.queue_reply(peer, std::move(answer.reply), {});
@@ -134,8 +151,8 @@ void QueueRequests::purge(PeerId peer, std::uint64_t request_id, HostedQueue& ho
 void QueueRequests::check_delete(const v1::QueueDelete& conditions, HostedQueue& hosted,
                                  v1::QueueReply& reply) {
   const std::string name = hosted.queue.display_name();
-  const std::uint64_t ready = hosted.queue.ready();
-  const std::uint64_t unacked = hosted.queue.unacked();
+  const std::uint64_t ready = hosted.ready();
+  const std::uint64_t unacked = hosted.unacked();
   if (conditions.if_unused() && hosted.consumer_count() > 0) {
     *reply.mutable_error() = status_error(
         Code::kPreconditionFailed, name,
@@ -150,28 +167,44 @@ void QueueRequests::check_delete(const v1::QueueDelete& conditions, HostedQueue&
   describe(hosted, *reply.mutable_queue());
 }
 
-void QueueRequests::list_segments(QueueId queue, const v1::ListSegments& wanted,
+void QueueRequests::list_segments(const HostedQueue& hosted, const v1::ListSegments& wanted,
                                   v1::QueueReply& reply) const {
   const std::size_t limit =
       wanted.limit() == 0 ? kMostSegments : std::min<std::size_t>(wanted.limit(), kMostSegments);
-  auto found = disk_.segments(queue, Sequence{wanted.after()}, limit + 1);
   v1::ListSegmentsOk& list = *reply.mutable_segments();
-  list.set_more(found.size() > limit);
-  if (list.more()) found.pop_back();
-  for (const storage::StoredSegment& segment : found) {
-    v1::SegmentDescription& description = *list.add_segments();
-    description.set_first(segment.first.value);
-    description.set_last(segment.last.value);
-    description.set_generation(segment.generation);
-    description.set_state(state_of(segment.state));
-    description.set_bytes(segment.bytes);
-    description.set_valid_bytes(segment.valid_bytes);
-    description.set_messages(segment.messages);
-    description.set_valid(segment.valid);
+  std::vector<const HostedQueue*> lanes;
+  hosted.each_lane([&](const HostedQueue& lane) { lanes.push_back(&lane); });
+  for (auto lane = lanes.rbegin(); lane != lanes.rend() && !list.more(); ++lane) {
+    const QueueId id = (*lane)->queue.id();
+    const std::uint64_t priority = priority_of_lane(id);
+    if (priority < wanted.priority()) continue;
+    const Sequence after{priority == wanted.priority() ? wanted.after() : 0};
+    const std::size_t room = limit - static_cast<std::size_t>(list.segments_size());
+    auto found = disk_.segments(id, after, room + 1);
+    list.set_more(found.size() > room);
+    if (list.more()) found.pop_back();
+    for (const storage::StoredSegment& segment : found) {
+      v1::SegmentDescription& description = *list.add_segments();
+      fill(segment, description);
+      description.set_priority(static_cast<std::uint32_t>(priority));
+    }
   }
-  const storage::QueueGc collecting = disk_.collecting(queue);
-  list.set_paused(collecting.paused);
-  list.set_running(collecting.running);
+  for (const HostedQueue* lane : lanes) {
+    const storage::QueueGc collecting = disk_.collecting(lane->queue.id());
+    list.set_paused(list.paused() || collecting.paused);
+    list.set_running(list.running() || collecting.running);
+  }
+}
+
+Status QueueRequests::collect(storage::GcCommand command, std::optional<QueueId> queue) {
+  const HostedQueue* hosted = queue ? queues_.find(*queue) : nullptr;
+  if (hosted == nullptr) return disk_.collect(command, queue);
+  Status done;
+  hosted->each_lane([&](const HostedQueue& lane) {
+    const Status status = disk_.collect(command, lane.queue.id());
+    if (!status) done = status;
+  });
+  return done;
 }
 
 void QueueRequests::collect_garbage(const v1::CollectGarbage& wanted, std::optional<QueueId> queue,
@@ -181,13 +214,13 @@ void QueueRequests::collect_garbage(const v1::CollectGarbage& wanted, std::optio
     case v1::CollectGarbage::ACTION_STATUS:
       break;
     case v1::CollectGarbage::ACTION_RUN:
-      done = disk_.collect(storage::GcCommand::kRun, queue);
+      done = collect(storage::GcCommand::kRun, queue);
       break;
     case v1::CollectGarbage::ACTION_PAUSE:
-      done = disk_.collect(storage::GcCommand::kPause, queue);
+      done = collect(storage::GcCommand::kPause, queue);
       break;
     case v1::CollectGarbage::ACTION_RESUME:
-      done = disk_.collect(storage::GcCommand::kResume, queue);
+      done = collect(storage::GcCommand::kResume, queue);
       break;
     default:
       done = Status(Code::kNotImplemented, "an action that this version does not know");
@@ -251,22 +284,26 @@ void QueueRequests::backup(const v1::NodeBackup& wanted, v1::QueueReply& reply) 
 
 void QueueRequests::describe(const HostedQueue& hosted, v1::QueueDescription& description) const {
   const Queue& queue = hosted.queue;
-  const storage::StoredQueue stored = disk_.stored(queue.id());
   description.set_name(queue.name());
   description.set_id(queue.id().value);
   description.set_shard(queue.shard().value);
   description.set_durable(queue.durable());
   description.set_auto_delete(queue.auto_delete());
   description.set_available(true);
-  description.set_ready(queue.ready());
-  description.set_unacked(queue.unacked());
   description.set_consumers(hosted.consumer_count());
-  description.set_bytes(stored.body_bytes + queue.unstored_bytes());
-  description.set_disk_bytes(stored.disk_bytes);
-  description.set_memory_bytes(queue.memory_bytes());
-  description.set_enqueued_total(queue.enqueued_total());
-  description.set_delivered_total(queue.delivered_total());
-  description.set_settled_total(queue.settled_total());
+  hosted.each_lane([&](const HostedQueue& lane) { add_counts(lane.queue, description); });
+}
+
+void QueueRequests::add_counts(const Queue& lane, v1::QueueDescription& description) const {
+  const storage::StoredQueue stored = disk_.stored(lane.id());
+  description.set_ready(description.ready() + lane.ready());
+  description.set_unacked(description.unacked() + lane.unacked());
+  description.set_bytes(description.bytes() + stored.body_bytes + lane.unstored_bytes());
+  description.set_disk_bytes(description.disk_bytes() + stored.disk_bytes);
+  description.set_memory_bytes(description.memory_bytes() + lane.memory_bytes());
+  description.set_enqueued_total(description.enqueued_total() + lane.enqueued_total());
+  description.set_delivered_total(description.delivered_total() + lane.delivered_total());
+  description.set_settled_total(description.settled_total() + lane.settled_total());
 }
 
 }  // namespace segue::node

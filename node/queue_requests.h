@@ -35,11 +35,14 @@ class QueueRequests {
  private:
   void purge(PeerId peer, std::uint64_t request_id, HostedQueue& hosted);
   void check_delete(const v1::QueueDelete& conditions, HostedQueue& hosted, v1::QueueReply& reply);
-  void list_segments(QueueId queue, const v1::ListSegments& wanted, v1::QueueReply& reply) const;
+  void list_segments(const HostedQueue& hosted, const v1::ListSegments& wanted,
+                     v1::QueueReply& reply) const;
   void collect_garbage(const v1::CollectGarbage& wanted, std::optional<QueueId> queue,
                        const std::string& entity, v1::QueueReply& reply);
   void backup(const v1::NodeBackup& wanted, v1::QueueReply& reply);
+  Status collect(storage::GcCommand command, std::optional<QueueId> queue);
   void describe(const HostedQueue& hosted, v1::QueueDescription& description) const;
+  void add_counts(const Queue& lane, v1::QueueDescription& description) const;
 
   const storage::BackupOptions backup_options_;  // but the target
   storage::DiskDataCenter& disk_;

@@ -7,6 +7,8 @@ namespace segue::node {
 QueueSettings settings_of(const v1::QueueDefinition& definition) {
   QueueSettings settings;
   settings.single_active_consumer = is_set(definition, kSingleActiveConsumer);
+  settings.max_priority =
+      static_cast<std::uint8_t>(number_of(definition, kMaxPriority).value_or(0));
   if (const auto bytes = number_of(definition, kGcMinBytes)) {
     settings.gc.min_bytes = static_cast<std::uint64_t>(*bytes);
   }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "segue/v1/catalog.pb.h"
 #include "storage/gc_options.h"
 
@@ -9,7 +11,8 @@ namespace segue::node {
 /// its definition changes.
 struct QueueSettings {
   bool single_active_consumer = false;
-  storage::GcOverrides gc;  // in the place of the node's gc.*
+  std::uint8_t max_priority = 0;  // 0: the queue has no priorities
+  storage::GcOverrides gc;        // in the place of the node's gc.*
 };
 
 /// Of a definition that was checked.

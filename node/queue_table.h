@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -56,7 +57,9 @@ struct QueueReaders {
 
 inline constexpr std::uint32_t kNoSlot = std::numeric_limits<std::uint32_t>::max();
 
-/// A queue with its readers, and its places in the lists of queues that have something to do.
+/// A queue with its readers, and its places in the lists of queues that have something to do. Of a
+/// queue with priorities, one for each priority (a lane): they share the readers of the lane of
+/// priority 0, which stands for the queue.
 struct HostedQueue {
   HostedQueue(QueueId id, ShardId shard, QueueTotals& totals) : queue(id, shard, totals) {}
 
@@ -64,6 +67,8 @@ struct HostedQueue {
   std::unique_ptr<QueueReaders> readers;  // null: none
   bool deleting = false;                  // the catalog was asked to delete it
   QueueSettings settings;
+  HostedQueue* whole = nullptr;     // of a lane above 0: the queue that it belongs to
+  std::vector<HostedQueue*> lanes;  // of a queue: its lanes above 0 that exist, highest first
   std::uint32_t shard_slot = kNoSlot;
   std::uint32_t ready_slot = kNoSlot;
   std::uint32_t memory_slot = kNoSlot;
@@ -73,13 +78,45 @@ struct HostedQueue {
     if (!readers) readers = std::make_unique<QueueReaders>();
     return *readers;
   }
+  /// The queue, for what its lanes have in common.
+  HostedQueue& of_whole() { return whole != nullptr ? *whole : *this; }
+  const HostedQueue& of_whole() const { return whole != nullptr ? *whole : *this; }
+  /// The lane that is served now: the highest one that has ready messages; this one if none has.
+  HostedQueue& front_lane() {
+    for (HostedQueue* lane : lanes) {
+      if (lane->queue.ready() > 0) return *lane;
+    }
+    return *this;
+  }
+  /// Calls visit(lane) for all lanes, the highest first, this one last.
+  template <typename Visit>
+  void each_lane(const Visit& visit) {
+    for (HostedQueue* lane : lanes) visit(*lane);
+    visit(*this);
+  }
+  template <typename Visit>
+  void each_lane(const Visit& visit) const {
+    for (const HostedQueue* lane : lanes) visit(*lane);
+    visit(*this);
+  }
+  std::uint64_t ready() const {
+    std::uint64_t sum = 0;
+    each_lane([&](const HostedQueue& lane) { sum += lane.queue.ready(); });
+    return sum;
+  }
+  std::uint64_t unacked() const {
+    std::uint64_t sum = 0;
+    each_lane([&](const HostedQueue& lane) { sum += lane.queue.unacked(); });
+    return sum;
+  }
   bool has_consumers() const { return readers && !readers->consumers.empty(); }
   std::uint32_t consumer_count() const {
     return readers ? static_cast<std::uint32_t>(readers->consumers.size()) : 0;
   }
-  /// Whether anybody would take a message now.
+  /// Whether anybody would take a message of the queue now.
   bool has_takers() const {
-    return readers && (readers->ring.front() != nullptr || !readers->gets.empty());
+    const auto& shared = of_whole().readers;
+    return shared && (shared->ring.front() != nullptr || !shared->gets.empty());
   }
   void drop_readers_if_unused() {
     if (readers && readers->consumers.empty() && readers->gets.empty()) readers.reset();
@@ -119,6 +156,11 @@ class QueueList {
 /// All queues of the node by id, and those that have something to do. Reactor's thread.
 class QueueTable {
  public:
+  /// The queue, for who speaks of it from outside: not one of its lanes.
+  HostedQueue* find_queue(QueueId id) const {
+    return priority_of_lane(id) == 0 ? find(id) : nullptr;
+  }
+  /// The queue or the lane.
   HostedQueue* find(QueueId id) const {
     const auto at = queues_.find(id);
     return at == queues_.end() ? nullptr : at->second.get();
@@ -132,16 +174,36 @@ class QueueTable {
   void erase(HostedQueue& queue) {
     ready_.remove(queue);
     in_memory_.remove(queue);
+    if (queue.whole != nullptr) {
+      std::erase(queue.whole->lanes, &queue);
+      --lanes_;
+    }
+    for (HostedQueue* lane : queue.lanes) {
+      lane->whole = nullptr;
+      --lanes_;
+    }
     queues_.erase(queue.queue.id());
   }
 
-  std::size_t size() const { return queues_.size(); }
+  /// `lane`, of a priority above 0, belongs to `queue`.
+  void join(HostedQueue& queue, HostedQueue& lane) {
+    if (lane.whole == &queue) return;
+    lane.whole = &queue;
+    const auto lower = [&](const HostedQueue* other) {
+      return other->queue.id() < lane.queue.id();
+    };
+    queue.lanes.insert(std::find_if(queue.lanes.begin(), queue.lanes.end(), lower), &lane);
+    ++lanes_;
+  }
+
+  /// How many queues there are, whatever their lanes.
+  std::size_t size() const { return queues_.size() - lanes_; }
   const QueueTotals& totals() const { return totals_; }
   const std::unordered_map<QueueId, std::unique_ptr<HostedQueue>>& all() const { return queues_; }
 
   /// Something changed that may let the queue deliver.
   void wake(HostedQueue& queue) {
-    if (queue.has_takers()) ready_.add(queue);
+    if (queue.has_takers()) ready_.add(queue.of_whole());
   }
   /// The queue got messages into memory.
   void note_memory(HostedQueue& queue) { in_memory_.add(queue); }
@@ -155,6 +217,7 @@ class QueueTable {
  private:
   QueueTotals totals_;
   std::unordered_map<QueueId, std::unique_ptr<HostedQueue>> queues_;
+  std::size_t lanes_ = 0;  // of queues_, those that belong to another one
   ReadyList ready_;
   MemoryList in_memory_;
 };

@@ -86,7 +86,43 @@ HostedQueue& Shard::add_queue(QueueId queue) {
   return hosted;
 }
 
+void Shard::define(HostedQueue& queue, const std::string& name, QueueDurability durability,
+                   bool auto_delete) {
+  Queue& messages = queue.queue;
+  const bool first_time = !messages.defined();
+  messages.define(name, durability, auto_delete);
+  if (first_time && !messages.durable() && messages.applied_through() > Sequence{0}) {
+    // What a transient queue had spilled before the restart.
+    context_.disk.drop_queue(messages.id());
+    messages.start_empty();
+  }
+  if (!queue.settings.gc.empty()) context_.disk.set_gc(messages.id(), queue.settings.gc);
+  if (queue.whole != nullptr) return;
+  for (int priority = queue.settings.max_priority; priority > 0; --priority) {
+    HostedQueue* lane =
+        context_.queues.find(lane_id(queue.queue.id(), static_cast<std::uint8_t>(priority)));
+    if (lane == nullptr) continue;
+    join_lane(queue, *lane);
+  }
+}
+
+HostedQueue& Shard::add_lane(HostedQueue& queue, std::uint8_t priority) {
+  if (priority == 0) return queue;
+  const QueueId id = lane_id(queue.queue.id(), priority);
+  if (HostedQueue* lane = context_.queues.find(id)) return *lane;
+  HostedQueue& lane = add_queue(id);
+  join_lane(queue, lane);
+  return lane;
+}
+
+void Shard::join_lane(HostedQueue& queue, HostedQueue& lane) {
+  context_.queues.join(queue, lane);
+  lane.settings = queue.settings;
+  define(lane, queue.queue.name(), queue.queue.durability(), false);
+}
+
 void Shard::remove_queue(HostedQueue& hosted) {
+  for (HostedQueue* lane : std::vector<HostedQueue*>(hosted.lanes)) remove_queue(*lane);
   const QueueId id = hosted.queue.id();
   const bool logged = hosted.queue.durable();
   forget_queue(hosted);

@@ -89,6 +89,10 @@ class Shard final : public LogFollower {
   // ---- leading
 
   HostedQueue& add_queue(QueueId queue);
+  /// The catalog has named the queue, whose settings are set, or changed it; so for its lanes. A
+  /// transient queue forgets what it had spilled before a restart.
+  void define(HostedQueue& queue, const std::string& name, QueueDurability durability,
+              bool auto_delete);
   /// Logs the deletion and forgets the queue with its files. Its readers are gone already.
   void remove_queue(HostedQueue& queue);
   void publish(PeerId peer, const v1::ShardPublish& publish, SharedBytes bodies);
@@ -144,6 +148,9 @@ class Shard final : public LogFollower {
 
   Status sort_out(const v1::ShardPublish& publish, Work& work);
   Status add_target(const v1::QueueTarget& target, Work& work);
+  void add_places(HostedQueue& hosted, std::vector<std::uint32_t> places, Work& work);
+  HostedQueue& add_lane(HostedQueue& queue, std::uint8_t priority);
+  void join_lane(HostedQueue& queue, HostedQueue& lane);
   void unstamp(const EnqueueCommand& command);
   Status enqueue(const v1::ShardPublish& publish, Work& work);
   Status propose_enqueue(const v1::ShardPublish& publish, Work& work);

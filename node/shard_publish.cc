@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "node/message_priorities.h"
 #include "node/shard.h"
 #include "node/status_error.h"
 
@@ -78,7 +79,7 @@ Status Shard::sort_out(const v1::ShardPublish& publish, Work& work) {
 }
 
 Status Shard::add_target(const v1::QueueTarget& target, Work& work) {
-  HostedQueue* hosted = context_.queues.find(QueueId{target.queue_id()});
+  HostedQueue* hosted = context_.queues.find_queue(QueueId{target.queue_id()});
   if (hosted == nullptr || !hosted->queue.defined()) return {};  // deleted meanwhile
   Queue& queue = hosted->queue;
   if (queue.shard() != id_) {
@@ -95,19 +96,32 @@ Status Shard::add_target(const v1::QueueTarget& target, Work& work) {
   } else {
     places.assign(target.messages().begin(), target.messages().end());
   }
-  if (!queue.durable()) {
-    work.transient.push_back({hosted, std::move(places)});
+  if (hosted->settings.max_priority == 0) {
+    add_places(*hosted, std::move(places), work);
     return {};
+  }
+  for (PriorityPlaces& part :
+       by_priority(*work.checked.batch, std::move(places), hosted->settings.max_priority)) {
+    add_places(add_lane(*hosted, part.priority), std::move(part.places), work);
+  }
+  return {};
+}
+
+void Shard::add_places(HostedQueue& hosted, std::vector<std::uint32_t> places, Work& work) {
+  Queue& queue = hosted.queue;
+  if (!queue.durable()) {
+    work.transient.push_back({&hosted, std::move(places)});
+    return;
   }
   EnqueueTarget to{queue.id(), queue.next_sequence(), std::move(places), Sequence{0}};
   const std::uint64_t before =
       queue.ready() + queue.next_sequence().value - 1 - queue.applied_through().value;
   const Sequence next = to.first.next(to.count(*work.checked.batch));
   queue.set_next_sequence(next);
-  if (hosted->has_consumers() && before < kMarkedBacklog) to.mark = Sequence{next.value - 1};
+  if (hosted.of_whole().has_consumers() && before < kMarkedBacklog)
+    to.mark = Sequence{next.value - 1};
   work.sync = work.sync || queue.durability() == QueueDurability::kSync;
   work.command.targets.push_back(std::move(to));
-  return {};
 }
 
 void Shard::unstamp(const EnqueueCommand& command) {

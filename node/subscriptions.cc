@@ -67,7 +67,7 @@ void Subscriptions::subscribe(PeerId peer, std::uint64_t number, const v1::Subsc
     return refuse(peer, number, Code::kNotAllowed, "",
                   "subscribe: consumer number 0 is not allowed");
   }
-  HostedQueue* hosted = queues_.find(QueueId{terms.queue_id()});
+  HostedQueue* hosted = queues_.find_queue(QueueId{terms.queue_id()});
   if (hosted == nullptr || !hosted->queue.defined() || hosted->deleting) {
     return refuse(peer, number, Code::kNotFound, std::to_string(terms.queue_id()),
                   "subscribe: no queue with id " + std::to_string(terms.queue_id()) +

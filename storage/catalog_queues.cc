@@ -18,17 +18,18 @@ CatalogQueues::CatalogQueues(const v1::CatalogEntry& catalog) {
 }
 
 bool CatalogQueues::is_gone(QueueId queue) const {
-  const auto found = queues_.find(queue.value);
-  return found == queues_.end() ? queue.value <= last_id_ : !found->second.durable;
+  const std::uint64_t id = queue_of_lane(queue).value;
+  const auto found = queues_.find(id);
+  return found == queues_.end() ? id <= last_id_ : !found->second.durable;
 }
 
 bool CatalogQueues::is_durable(QueueId queue) const {
-  const auto found = queues_.find(queue.value);
+  const auto found = queues_.find(queue_of_lane(queue).value);
   return found != queues_.end() && found->second.durable;
 }
 
 std::string CatalogQueues::name_of(QueueId queue) const {
-  const auto found = queues_.find(queue.value);
+  const auto found = queues_.find(queue_of_lane(queue).value);
   return found == queues_.end() ? std::string() : found->second.name;
 }
 

@@ -252,13 +252,16 @@ Status NodeRepair::repair_log_ends() {
 void NodeRepair::tell_of_unknown_queues() {
   if (!leads_catalog() || !queues_) return;
   QueueId highest{0};
-  for (const auto& [id, queue] : survey_.content.queues()) highest = std::max(highest, id);
+  for (const auto& [id, queue] : survey_.content.queues()) {
+    highest = std::max(highest, queue_of_lane(id));
+  }
   for (std::uint32_t shard = 0; shard < identity_.shard_count; ++shard) {
     const auto names =
         work_.files().list(work_.path_of("shards/" + std::to_string(shard) + "/queues"));
     if (!names.is_ok()) continue;
     for (const std::string& name : *names) {
-      highest = std::max(highest, queue_of_directory_name(name).value_or(QueueId{0}));
+      const QueueId id = queue_of_directory_name(name).value_or(QueueId{0});
+      highest = std::max(highest, queue_of_lane(id));
     }
   }
   if (highest <= queues_->last_id()) return;

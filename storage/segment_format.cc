@@ -195,15 +195,22 @@ std::string queue_directory_name(std::string_view queue_name, QueueId id) {
       name += kHex[byte & 15];
     }
   }
-  return name + "-" + std::to_string(id.value);
+  name += "-" + std::to_string(queue_of_lane(id).value);
+  const std::uint64_t priority = priority_of_lane(id);
+  return priority == 0 ? name : name + "." + std::to_string(priority);
 }
 
 std::optional<QueueId> queue_of_directory_name(std::string_view name) {
   const std::size_t dash = name.rfind('-');
   if (dash == std::string_view::npos) return {};
-  const auto number = parse_number<std::uint64_t>(name.substr(dash + 1));
-  if (!number) return {};
-  return QueueId{*number};
+  const std::string_view id = name.substr(dash + 1);
+  const std::size_t dot = id.find('.');
+  const auto number = parse_number<std::uint64_t>(id.substr(0, dot));
+  if (!number || *number >= kQueueIdLimit) return {};
+  if (dot == std::string_view::npos) return QueueId{*number};
+  const auto priority = parse_number<std::uint8_t>(id.substr(dot + 1));
+  if (!priority || *priority == 0) return {};
+  return lane_id(QueueId{*number}, *priority);
 }
 
 namespace {

@@ -66,6 +66,7 @@ class RecordingOutput final : public PeerOutput {
   struct Replied {
     v1::QueueReply reply;
     std::vector<SeenMessage> messages;
+    std::string bodies;  // back to back
   };
 
   void confirm(PeerId, v1::ShardConfirm confirm) override {
@@ -80,8 +81,12 @@ class RecordingOutput final : public PeerOutput {
   }
   void queue_reply(PeerId, v1::QueueReply reply, std::vector<SharedBytes> bodies) override {
     std::vector<SeenMessage> messages;
-    if (reply.has_delivery()) messages = take_apart(reply.delivery(), bodies);
-    replies.push_back({std::move(reply), std::move(messages)});
+    if (reply.has_delivery() && !reply.has_browse()) {
+      messages = take_apart(reply.delivery(), bodies);
+    }
+    std::string joined;
+    for (const SharedBytes& body : bodies) joined.append(body.view());
+    replies.push_back({std::move(reply), std::move(messages), std::move(joined)});
   }
   void catalog_reply(PeerId, v1::CatalogReply) override { FAIL() << "a catalog reply"; }
   void catalog_feed(PeerId, v1::CatalogFeed) override { FAIL() << "a catalog feed"; }

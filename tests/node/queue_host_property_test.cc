@@ -20,8 +20,10 @@ std::uint64_t effort() {
 
 class QueueHostProperty : public QueueHostTest {
  protected:
-  static constexpr std::uint64_t kQueues = 3;
+  static constexpr std::uint64_t kQueues = 4;
   static constexpr std::uint64_t kTransientQueue = 3;
+  static constexpr std::uint64_t kPriorityQueue = 4;
+  static constexpr std::uint64_t kPriorities = 4;
 
   /// What the user knows of one message of one queue.
   struct Promise {
@@ -74,7 +76,13 @@ class QueueHostProperty : public QueueHostTest {
     options.checkpoint_wal_bytes = seed % 3 == 0 ? 4000 : 100'000;
     open();
     for (std::uint64_t queue = 1; queue <= kQueues; ++queue) {
-      declare(queue, queue != kTransientQueue, false, queue == 2 ? 5 : kShard);
+      v1::QueueDefinition& definition = definitions.emplace_back(
+          define(queue, queue != kTransientQueue, false, queue == 2 ? 5 : kShard));
+      if (queue == kPriorityQueue) {
+        (*definition.mutable_arguments())["x-max-priority"].set_int_value(kPriorities - 1);
+      }
+      definitions.erase(definitions.end() - 2);
+      host->add_queue(definitions.back());
     }
     session_ = 1;
   }
@@ -83,6 +91,7 @@ class QueueHostProperty : public QueueHostTest {
 
   std::string new_body(std::uint64_t queue) {
     std::string body = std::to_string(queue) + ":" + std::to_string(++made_[queue]) + ":";
+    if (queue == kPriorityQueue) body += std::to_string(pick(kPriorities)) + ":";
     body.resize(body.size() + pick(large_ ? 20'000 : 20), 'x');
     return body;
   }
@@ -103,6 +112,7 @@ class QueueHostProperty : public QueueHostTest {
   void send(const Batch& batch) {
     v1::ShardPublish message =
         publish_of(batch.bodies, {batch.queue}, batch.queue == 2 ? 5 : kShard);
+    if (batch.queue == kPriorityQueue) set_priorities(batch, message);
     message.set_batch_id(++last_batch);
     message.set_producer_id("producer");
     message.set_producer_session(session_);
@@ -116,6 +126,19 @@ class QueueHostProperty : public QueueHostTest {
     for (const std::string& body : batch.bodies) promises_[body].batch = last_batch;
     batches_[last_batch] = batch;
     host->on_publish(kRouter, message, joined(batch.bodies));
+  }
+
+  static void set_priorities(const Batch& batch, v1::ShardPublish& message) {
+    v1::MessageBatch messages;
+    messages.ParseFromString(message.batch());
+    messages.clear_headers();
+    for (std::uint32_t priority = 0; priority < kPriorities; ++priority) {
+      messages.add_headers()->mutable_properties()->set_priority(priority);
+    }
+    for (const std::string& body : batch.bodies) {
+      messages.add_header_index(static_cast<std::uint32_t>(priority_of(body)));
+    }
+    message.set_batch(messages.SerializeAsString());
   }
 
   /// As a router after a reset: what is unconfirmed is sent again, in order.
@@ -242,6 +265,13 @@ class QueueHostProperty : public QueueHostTest {
   }
 
   static std::uint64_t queue_of(const std::string& body) { return body[0] - '0'; }
+  static std::uint64_t priority_of(const std::string& body) {
+    return queue_of(body) == kPriorityQueue ? std::stoull(body.substr(body.find(':', 2) + 1)) : 0;
+  }
+  /// What is in order by itself: a queue, or one priority of it.
+  static std::uint64_t line_of(const std::string& body) {
+    return queue_of(body) * 10 + priority_of(body);
+  }
   static std::uint64_t number_of(const std::string& body) { return std::stoull(body.substr(2)); }
 
   // ---- what comes back
@@ -259,8 +289,9 @@ class QueueHostProperty : public QueueHostTest {
     ASSERT_LE(message.delivery_count, static_cast<std::uint32_t>(promise.ended_without_ack));
     if (!message.redelivered) {
       // Consumers that are served in one turn get theirs side by side.
-      ASSERT_GT(number_of(message.body), last_fresh_[queue]) << "not in order";
-      turn_fresh_[queue] = std::max(turn_fresh_[queue], number_of(message.body));
+      const std::uint64_t line = line_of(message.body);
+      ASSERT_GT(number_of(message.body), last_fresh_[line]) << "not in order";
+      turn_fresh_[line] = std::max(turn_fresh_[line], number_of(message.body));
     }
     ++promise.deliveries;
     promise.out = !no_ack;
@@ -279,10 +310,11 @@ class QueueHostProperty : public QueueHostTest {
     for (auto& delivered : std::exchange(output->deliveries, {})) {
       const auto at = consumers_.find({delivered.peer.value, delivered.delivery.consumer()});
       ASSERT_NE(at, consumers_.end());
-      std::uint64_t before = 0;
+      std::map<std::uint64_t, std::uint64_t> before;
       for (const SeenMessage& message : delivered.messages) {
-        ASSERT_GT(number_of(message.body), before) << "not in order";
-        before = number_of(message.body);
+        std::uint64_t& last = before[line_of(message.body)];
+        ASSERT_GT(number_of(message.body), last) << "not in order";
+        last = number_of(message.body);
         saw(message, at->second.queue, at->second.no_ack);
         if (HasFatalFailure()) return;
         if (!at->second.no_ack) {
@@ -304,8 +336,8 @@ class QueueHostProperty : public QueueHostTest {
       }
     }
     output->replies.clear();
-    for (const auto& [queue, last] : std::exchange(turn_fresh_, {})) {
-      last_fresh_[queue] = std::max(last_fresh_[queue], last);
+    for (const auto& [line, last] : std::exchange(turn_fresh_, {})) {
+      last_fresh_[line] = std::max(last_fresh_[line], last);
     }
   }
 
@@ -378,13 +410,17 @@ class QueueHostProperty : public QueueHostTest {
     }
     for (int i = 0; i < 100; ++i) tick();
     std::map<std::uint64_t, std::uint64_t> last;
+    std::uint64_t priority = kPriorities;
     std::set<std::string> there;
     for (const auto& delivered : output->deliveries) {
       for (const SeenMessage& message : delivered.messages) {
         ASSERT_TRUE(there.insert(message.body).second) << "twice: " << message.body.substr(0, 8);
-        const std::uint64_t queue = queue_of(message.body);
-        ASSERT_GT(number_of(message.body), last[queue]) << "not in order";
-        last[queue] = number_of(message.body);
+        const std::uint64_t line = line_of(message.body);
+        ASSERT_GT(number_of(message.body), last[line]) << "not in order";
+        last[line] = number_of(message.body);
+        if (queue_of(message.body) != kPriorityQueue) continue;
+        ASSERT_LE(priority_of(message.body), priority);
+        priority = priority_of(message.body);
       }
     }
     look();
@@ -405,7 +441,7 @@ class QueueHostProperty : public QueueHostTest {
   std::map<ConsumerKey, LiveConsumer> consumers_;
   std::map<std::uint64_t, std::vector<std::string>> waiting_settles_;  // by confirm id
   std::map<std::uint64_t, std::uint64_t> gets_;                        // request -> queue
-  std::map<std::uint64_t, std::uint64_t> last_fresh_;                  // by queue
+  std::map<std::uint64_t, std::uint64_t> last_fresh_;                  // by line
   std::map<std::uint64_t, std::uint64_t> turn_fresh_;
   std::map<std::uint64_t, std::uint64_t> made_;  // messages, by queue
   std::uint64_t next_seq_ = 1;

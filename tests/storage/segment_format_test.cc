@@ -88,11 +88,26 @@ TEST(SegmentFormat, DirectoryNamesAreSafeAndUniqueForAnyQueueName) {
   EXPECT_EQ(queue_directory_name("", QueueId{5}), "-5");
   // Names that a file system may take for the same differ in more than their capitals.
   EXPECT_EQ(queue_directory_name("Orders", QueueId{5}), "%4Frders-5");
-  const std::string longest = queue_directory_name(std::string(255, '\xF0'), QueueId{~0ull});
+  const std::string longest =
+      queue_directory_name(std::string(255, '\xF0'), QueueId{kQueueIdLimit - 1});
   EXPECT_LE(longest.size(), 130u);
-  EXPECT_EQ(queue_of_directory_name(longest), QueueId{~0ull});
+  EXPECT_EQ(queue_of_directory_name(longest), QueueId{kQueueIdLimit - 1});
   EXPECT_EQ(queue_of_directory_name("a-b-17"), QueueId{17});
   EXPECT_FALSE(queue_of_directory_name("lost+found").has_value());
+}
+
+TEST(SegmentFormat, TheLanesOfAQueueHaveDirectoriesOfTheirOwn) {
+  const QueueId lane = lane_id(QueueId{7}, 200);
+  EXPECT_EQ(queue_of_lane(lane), QueueId{7});
+  EXPECT_EQ(priority_of_lane(lane), 200u);
+  EXPECT_EQ(lane_id(QueueId{7}, 0), QueueId{7});
+  EXPECT_EQ(queue_directory_name("orders", lane), "orders-7.200");
+  EXPECT_EQ(queue_of_directory_name("orders-7.200"), lane);
+  EXPECT_EQ(queue_name_of_directory("orders-7.200"), "orders");
+  for (const char* name : {"orders-7.0", "orders-7.256", "orders-7.", "orders-7.2.1", "orders-.2",
+                           "orders-1099511627776"}) {
+    EXPECT_FALSE(queue_of_directory_name(name).has_value()) << name;
+  }
 }
 
 }  // namespace

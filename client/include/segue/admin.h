@@ -164,6 +164,8 @@ class Admin {
     std::string queue;
     /// Only files that begin above this sequence number.
     std::uint64_t after = 0;
+    /// Of a queue with priorities: those of this one, and of all that are higher.
+    std::uint32_t priority = 0;
     /// 0: 1,000.
     std::uint32_t limit = 0;
   };

@@ -25,6 +25,8 @@ struct SegmentDescription {
   std::uint64_t valid_bytes = 0;
   std::uint32_t messages = 0;
   std::uint32_t valid = 0;
+  /// Of the messages: each priority has files of its own.
+  std::uint32_t priority = 0;
 };
 
 /// The files of a queue.
