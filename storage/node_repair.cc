@@ -5,6 +5,7 @@
 
 #include "storage/catalog_db.h"
 #include "storage/catalog_image.h"
+#include "storage/checkpoint_mend.h"
 #include "storage/repair_text.h"
 #include "storage/segment_format.h"
 #include "storage/segment_names.h"
@@ -122,10 +123,37 @@ Status NodeRepair::read_checkpoints() {
                                            std::to_string((*read)->shard.value) + " at offset 12");
     }
     if (!read.is_ok() && read.status().code() != Code::kCorruption) return read.status();
+    if (!read.is_ok()) SEGUE_RETURN_IF_ERROR(mend(shard, directory, read));
     applied_[shard] = read.is_ok() && read->has_value() ? (*read)->applied : LogIndex{0};
     checkpoints_.emplace(shard, std::move(read));
   }
   return {};
+}
+
+/// Of a checkpoint in which one byte was damaged nothing is lost.
+Status NodeRepair::mend(ShardId shard, const std::string& directory,
+                        Result<std::optional<Checkpoint>>& read) {
+  const std::string path = directory + "/checkpoint";
+  auto file = work_.files().open(path, OpenMode::kRead);
+  if (!file.is_ok()) return file.status();
+  auto size = (*file)->size();
+  if (!size.is_ok()) return size.status();
+  std::string bytes(static_cast<std::size_t>(*size), '\0');
+  const auto got = (*file)->read(0, bytes.data(), bytes.size());
+  if (!got.is_ok()) return got.status();
+  bytes.resize(*got);
+  const auto mended = mend_checkpoint(std::move(bytes));
+  if (!mended) return {};
+  auto checkpoint = Checkpoint::decode(mended->bytes);
+  if (!checkpoint.is_ok() || checkpoint->shard != shard) return {};
+  work_.done(path, read.status().message() + ". One byte was changed, that at offset " +
+                       std::to_string(mended->offset) +
+                       ": it is set right, and then the checkpoint is whole");
+  SEGUE_RETURN_IF_ERROR(work_.keep_copy(path));
+  SEGUE_RETURN_IF_ERROR(
+      write_checkpoint(work_.files(), directory, *checkpoint, work_.context().fatal));
+  read = std::optional<Checkpoint>(std::move(*checkpoint));
+  return work_.failure();
 }
 
 Status NodeRepair::repair_segment_names() {
@@ -193,7 +221,9 @@ Status NodeRepair::repair_shard(ShardId shard) {
     const auto counted = repair.count_unlogged(checkpoint);
     if (!counted.is_ok()) return counted.status();
     unlogged = *counted;
-    fit.end_unknown = fit.end_unknown || unlogged > 0;
+    // Of what a lost checkpoint covered the log does not have all.
+    const bool covered = checkpoint == nullptr && fit.applied > LogIndex{0};
+    fit.end_unknown = fit.end_unknown || (unlogged > 0 && !covered);
   }
   if (read.is_ok() && fit.missing.empty() && unlogged == 0) {
     if (checkpoint != nullptr) {

@@ -36,6 +36,7 @@ class NodeRepair {
   Status read_log();
   Status repair_catalog();
   Status read_checkpoints();
+  Status mend(ShardId shard, const std::string& directory, Result<std::optional<Checkpoint>>& read);
   Status repair_segment_names();
   Status repair_shards();
   Status repair_shard(ShardId shard);

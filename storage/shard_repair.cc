@@ -95,14 +95,14 @@ Status ShardRepair::make_checkpoint(LogIndex applied, const Reason& reason,
     queues.push_back({id, queue->last});
     checkpoint.queues.push_back({id, name, std::move(queue->segments)});
   }
-  loss += losses_of(reason, checkpoint.queues);
+  loss += losses_of(reason, applied, checkpoint.queues);
   std::string untraced;
   if (checkpoint.queues.empty() && reason.before == nullptr) {
     untraced = no_files_text(catalog_, shard_);
   }
   if (!reason.missing.empty()) {
     const auto [count, text] = find_untraced(queues);
-    loss.untraced = count;
+    loss.untraced += count;
     untraced += text;
   }
   checkpoint.state =

@@ -63,7 +63,11 @@ class ShardRepair {
  private:
   Result<std::vector<std::string>> queue_directories();
   Status move_odd_names_aside();
-  RepairLoss losses_of(const Reason& reason, const std::vector<CheckpointQueue>& found) const;
+  RepairLoss losses_of(const Reason& reason, LogIndex applied,
+                       const std::vector<CheckpointQueue>& found) const;
+  /// Messages that stood in a segment of the old checkpoint, of which no file is left.
+  RepairLoss loss_of_segment(const Reason& reason, QueueId queue,
+                             const CheckpointSegment& segment) const;
   std::string loss_text(const Reason& reason, const RepairLoss& loss) const;
   /// Messages between a queue's segments and what the log has of it, and in the log's holes: their
   /// number, and their sequences in words.

@@ -24,15 +24,17 @@ std::string ranges_text(const RangeSet& ranges) {
 
 }  // namespace
 
-RepairLoss ShardRepair::losses_of(const Reason& reason,
+RepairLoss ShardRepair::losses_of(const Reason& reason, LogIndex applied,
                                   const std::vector<CheckpointQueue>& found) const {
   RepairLoss loss;
   loss.log_records = reason.missing.count();
   loss.more = loss.log_records > 0 || reason.end_unknown;
-  // Without any queue's files nothing tells what stood in them.
-  const bool queues = catalog_ == nullptr || !catalog_->durable_of(shard_).empty();
-  if (found.empty() && queues && reason.before == nullptr) loss.more = true;
-  if (reason.before == nullptr) return loss;
+  if (reason.before == nullptr) {
+    // Nothing tells whether the files that are there are all, unless the log has everything.
+    const bool queues = catalog_ == nullptr || !catalog_->durable_of(shard_).empty();
+    loss.more = loss.more || (queues && applied > LogIndex{0});
+    return loss;
+  }
   for (const CheckpointQueue& queue : reason.before->queues) {
     if (catalog_ != nullptr && catalog_->is_gone(queue.id)) continue;
     const auto now = std::find_if(found.begin(), found.end(),
@@ -43,9 +45,28 @@ RepairLoss ShardRepair::losses_of(const Reason& reason,
           std::any_of(now->segments.begin(), now->segments.end(), [&](const auto& segment) {
             return segment.first <= named.last && segment.last >= named.first;
           });
-      if (!there && named.valid > 0) loss.more = true;  // settled since, or lost
+      if (!there) loss += loss_of_segment(reason, queue.id, named);
     }
   }
+  return loss;
+}
+
+RepairLoss ShardRepair::loss_of_segment(const Reason& reason, QueueId queue,
+                                        const CheckpointSegment& segment) const {
+  RepairLoss loss;
+  const LogContent::Queue* const in_log = log_.find(queue);
+  if (in_log != nullptr && in_log->deleted) return loss;
+  RangeSet left;
+  left.add({segment.first.value, segment.last.value});
+  const std::uint64_t all = left.count();
+  if (in_log != nullptr) {
+    for (const auto& [first, last] : in_log->settled.ranges()) left.remove({first, last});
+    for (const auto& [first, last] : in_log->enqueued.ranges()) left.remove({first, last});
+  }
+  const std::uint64_t accounted = all - left.count();
+  const std::uint64_t gone = segment.valid - std::min<std::uint64_t>(segment.valid, accounted);
+  // Where records are missing they may have been settled.
+  (reason.missing.empty() && !reason.end_unknown ? loss.messages : loss.untraced) = gone;
   return loss;
 }
 
@@ -90,7 +111,7 @@ std::string ShardRepair::loss_text(const Reason& reason, const RepairLoss& loss)
   }
   if (loss.messages > 0) {
     text += "Lost: " + counted(loss.messages, "message") +
-            " that no longer fit between the queues' files and the log. ";
+            " that neither the queues' files have nor the log. ";
   }
   if (loss.returned > 0) text += counted(loss.returned, "settled message") + " may come back. ";
   if (reason.end_unknown) {
@@ -99,10 +120,11 @@ std::string ShardRepair::loss_text(const Reason& reason, const RepairLoss& loss)
         "by them: how many nothing tells. ";
   }
   if (!loss.any()) {
-    text += reason.before != nullptr
-                ? "No message is lost. "
-                : "No message is lost, unless files at the beginning of the log are, too: nothing "
-                  "tells that without the checkpoint. ";
+    text += "No message is lost. ";
+  } else if (reason.before == nullptr) {
+    text +=
+        "Without the old one nothing tells whether all of the queues' files are there: messages of "
+        "one that is gone are lost. ";
   }
   text += reason.before == nullptr
               ? "Gone with the old one: how often messages were delivered (all count as "

@@ -80,12 +80,53 @@ TEST(DataRepair, MakesADamagedCheckpointAnewAndLosesNothing) {
       for (const std::uint64_t bit : {8 * 9ul, 8 * 70ul, 8 * damaged.size() - 1}) {
         disk.files.restore(image);
         disk.files.flip_bit(path, bit);
+        disk.files.flip_bit(path, bit - 9);
         const std::string kept = disk.files.content(path);
         EXPECT_THAT(refuse_and_repair(disk), HasSubstr("shards/1/checkpoint: "));
         EXPECT_EQ(disk.held(), disk.whole);
         EXPECT_EQ(disk.files.content("/data/repair-now/shards/1/checkpoint"), kept);
       }
     }
+  }
+}
+
+TEST(DataRepair, SetsADamagedByteOfACheckpointRight) {
+  WorkedDisk disk(End::kKilled, false);
+  const MemoryDisk::Image image = disk.files.image();
+  const std::string path = WorkedDisk::checkpoint(1);
+  const std::string whole = disk.files.content(path);
+  for (std::uint64_t at = 0; at < whole.size(); ++at) {
+    for (const char mask : {'\x01', '\x80', '\x5a'}) {
+      disk.files.restore(image);
+      std::string damaged = whole;
+      damaged[at] = static_cast<char>(damaged[at] ^ mask);
+      disk.files.set_content(path, damaged);
+      const Repaired done = repair(disk.files);
+      ASSERT_EQ(done.totals.repairs, 1u) << at << " " << done.text;
+      EXPECT_FALSE(done.totals.loss.any());
+      EXPECT_THAT(done.text, HasSubstr("at offset " + std::to_string(at) + ": it is set right"));
+      EXPECT_EQ(disk.files.content(path), whole) << at;
+      EXPECT_EQ(disk.files.content("/data/repair-now/shards/1/checkpoint"), damaged);
+    }
+  }
+}
+
+/// What a checkpoint that nobody can read any more named, nobody knows.
+TEST(DataRepair, WithoutACheckpointNobodySaysThatNothingIsLost) {
+  for (const bool lost : {true, false}) {
+    WorkedDisk disk(End::kStopped);
+    if (lost) {
+      ASSERT_TRUE(disk.files.remove(WorkedDisk::checkpoint(1)).is_ok());
+    } else {
+      disk.files.flip_bit(WorkedDisk::checkpoint(1), 8 * 70);
+      disk.files.flip_bit(WorkedDisk::checkpoint(1), 8 * 90);
+    }
+    const Repaired done = repair(disk.files);
+    EXPECT_TRUE(done.totals.loss.more) << done.text;
+    EXPECT_EQ(done.totals.loss.messages, 0u);
+    EXPECT_THAT(done.text, HasSubstr("nothing tells whether all of the queues' files are there"));
+    EXPECT_THAT(done.text, testing::Not(HasSubstr("end of the log are lost")));
+    EXPECT_EQ(disk.held(), disk.whole);
   }
 }
 
@@ -253,6 +294,7 @@ TEST(DataRepair, ALostCheckpointOfAnyWorkloadLosesNothingAndBringsNothingBack) {
     for (const std::string& path : files.paths()) {
       if (!path.ends_with("/checkpoint")) continue;
       files.flip_bit(path, 8 * 40);
+      files.flip_bit(path, 8 * 41);
       ++damaged;
     }
     if (damaged == 0) continue;
@@ -375,6 +417,7 @@ TEST(DataRepair, OfASegmentThatWasBeingCutNothingIsLostThatAPieceHas) {
     const std::string index = source.substr(0, source.size() - 5) + ".index";
     ASSERT_TRUE(files.remove(index).is_ok());
     files.flip_bit(WorkedDisk::checkpoint(1), 8 * 40);
+    files.flip_bit(WorkedDisk::checkpoint(1), 8 * 41);
     for (const std::string& path : files.paths()) {
       if (path.starts_with("/data/wal/")) {
         ASSERT_TRUE(files.remove(path).is_ok());

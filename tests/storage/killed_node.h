@@ -45,6 +45,14 @@ struct KilledNode {
       remove(first ? log[i] : log[log.size() - 1 - i]);
     }
   }
+  void remove_segments() {
+    const auto data = paths("/data/shards/", ".data");
+    for (std::size_t i = 0; i < 3 && !data.empty(); ++i) {
+      const std::string& path = data[random.below(data.size())];
+      remove(path);
+      remove(path.substr(0, path.size() - 5) + ".index");
+    }
+  }
   void age_checkpoints() {
     for (const std::string& path : paths("/data/shards/", "/checkpoint")) {
       const auto old = older.find(path);
@@ -57,6 +65,12 @@ struct KilledNode {
   void damage_checkpoints() {
     for (const std::string& path : paths("/data/shards/", "/checkpoint")) {
       files.flip_bit(path, 8 * 40);
+      files.flip_bit(path, 8 * 41);
+    }
+  }
+  void damage_a_byte_of_checkpoints() {
+    for (const std::string& path : paths("/data/shards/", "/checkpoint")) {
+      files.flip_bit(path, random.below(8 * files.content(path).size()));
     }
   }
   void damage_log(bool header) {
