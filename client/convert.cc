@@ -234,6 +234,8 @@ QueueDescription from_wire(const v1::QueueDescription& wire) {
   queue.enqueued_total = wire.enqueued_total();
   queue.delivered_total = wire.delivered_total();
   queue.settled_total = wire.settled_total();
+  queue.dead_lettering = wire.dead_lettering();
+  queue.dead_letter_dropped = wire.dead_letter_dropped();
   return queue;
 }
 

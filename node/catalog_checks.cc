@@ -207,6 +207,12 @@ Status check_queue(const v1::QueueDefinition& queue) {
                      "; it must be " + wanted);
     }
   }
+  if (value_of(queue, kDeadLetterRoutingKey) != nullptr &&
+      value_of(queue, kDeadLetterExchange) == nullptr) {
+    return refused(object +
+                   ": the argument 'x-dead-letter-routing-key' needs 'x-dead-letter-exchange'; "
+                   "give that too (an empty text is the default exchange)");
+  }
   return {};
 }
 

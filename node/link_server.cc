@@ -29,7 +29,14 @@ bool contains(const std::vector<std::string>& ids, const std::string& id) {
 }
 
 const char* kind_name(v1::PeerKind kind) {
-  return kind == v1::PEER_KIND_ROUTER ? "router" : "node";
+  switch (kind) {
+    case v1::PEER_KIND_ROUTER:
+      return "router";
+    case v1::PEER_KIND_DEAD_LETTERS:
+      return "dead letters of node";
+    default:
+      return "node";
+  }
 }
 
 }  // namespace
@@ -131,6 +138,7 @@ Status LinkServer::check_hello(const v1::PeerFrame& frame) const {
   }
   const bool known =
       (hello.kind() == v1::PEER_KIND_ROUTER && contains(options_.router_ids, hello.id())) ||
+      (hello.kind() == v1::PEER_KIND_DEAD_LETTERS && contains(options_.node_ids, hello.id())) ||
       (hello.kind() == v1::PEER_KIND_NODE && hello.id() != options_.node_id &&
        contains(options_.node_ids, hello.id()));
   if (!known) {

@@ -20,8 +20,10 @@ constexpr std::int64_t kMostFrameBytes = 256ll << 20;
 // of the disk as to log into them.
 constexpr std::uint64_t kSpareCheckpoints = 2;
 
-QueueHost::Options queue_options(const ClusterConfig& config, const NodeConfig& self) {
+QueueHost::Options queue_options(const ClusterConfig& config, const NodeConfig& self,
+                                 std::uint64_t life) {
   QueueHost::Options options;
+  options.life = life;
   options.memory_limit = self.memory_limit;
   options.free_disk_limit = config.storage.free_disk_limit;
   options.backup_bytes_per_second = config.gc.bytes_per_second;
@@ -35,6 +37,9 @@ QueueHost::Options queue_options(const ClusterConfig& config, const NodeConfig& 
   options.durability_interval_ms = static_cast<std::uint32_t>(config.durability.interval.count());
   options.peer_delivery_bytes = config.limits.router_delivery_bytes / config.nodes.size();
   options.peer_sessions = config.limits.max_sessions;
+  // A file of the log is larger than a frame.
+  options.dead_letter_batch_bytes =
+      std::min<std::uint64_t>(options.dead_letter_batch_bytes, config.limits.max_frame_bytes / 2);
   return options;
 }
 
@@ -73,7 +78,7 @@ Node::Node(Environment environment)
       leader_transport_(environment_.context, poller_, leader_of(environment_.config).endpoint,
                         socket_options()),
       links_(link_options(), transport_, environment_.log),
-      queues_(queue_options(environment_.config, self_), links_, environment_.log,
+      queues_(queue_options(environment_.config, self_, incarnation_), links_, environment_.log,
               [this](QueueId queue) {
                 if (catalog_ != nullptr) catalog_->request_delete(queue);
               }) {}
@@ -107,7 +112,7 @@ Status Node::open_disk() {
   options.segment_bytes = config.storage.segment_bytes;
   options.wal_reserve_bytes = config.storage.wal_reserve_bytes;
   options.wal_spare_bytes =
-      kSpareCheckpoints * queue_options(config, self_).checkpoint_after_bytes();
+      kSpareCheckpoints * queue_options(config, self_, incarnation_).checkpoint_after_bytes();
   storage::GcOptions gc;
   gc.thresholds.min_messages = config.gc.min_messages;
   gc.thresholds.min_bytes = config.gc.min_bytes;
@@ -196,7 +201,23 @@ Status Node::load_catalog() {
       PeerDispatch::Parts{queues_, catalog_->feed(), catalog_->leader(), links_, environment_.clock,
                           environment_.config.catalog_leader});
   links_.set_handler(*dispatch_);
+  connect_dead_letters();
   return {};
+}
+
+void Node::connect_dead_letters() {
+  DeadLetterLinks::Options options;
+  for (const NodeConfig& node : environment_.config.nodes) options.nodes[node.id] = node.endpoint;
+  options.link = outgoing_link();
+  options.link.hello.set_kind(v1::PEER_KIND_DEAD_LETTERS);
+  dead_letters_ = std::make_unique<DeadLetterLinks>(
+      std::move(options), catalog_->state(), queues_.dead_letter_answers(),
+      [this](const std::string& endpoint) -> std::unique_ptr<LinkTransport> {
+        return std::make_unique<ZmqLinkTransport>(environment_.context, poller_, endpoint,
+                                                  socket_options());
+      },
+      environment_.random, environment_.log);
+  queues_.forward_dead_letters(*dead_letters_);
 }
 
 Status Node::listen() {
@@ -213,9 +234,10 @@ Status Node::listen() {
 }
 
 void Node::run() {
-  Reactor reactor(Reactor::Parts{*opened_.disk, queues_, *catalog_, links_, poller_, wakeup_,
-                                 environment_.signals, environment_.clock, environment_.log},
-                  environment_.config.timeouts.shutdown);
+  Reactor reactor(
+      Reactor::Parts{*opened_.disk, queues_, *catalog_, *dead_letters_, links_, poller_, wakeup_,
+                     environment_.signals, environment_.clock, environment_.log},
+      environment_.config.timeouts.shutdown);
   reactor.run();
   socket_.set_linger(std::chrono::milliseconds(200));
 }
@@ -239,12 +261,19 @@ NodeCatalog::Options Node::catalog_options() const {
   options.leader.cluster = config.cluster;
   options.leader.shard_count = config.shards;
   for (const NodeConfig& node : config.nodes) options.leader.node_ids.push_back(node.id);
+  options.link = outgoing_link();
   options.link.node_id = leader_of(config).id;
   options.link.endpoint = leader_of(config).endpoint;
-  options.link.hello = hello();
-  options.link.heartbeat = config.timeouts.link_heartbeat;
-  options.link.reconnect_min = config.timeouts.reconnect_min;
-  options.link.reconnect_max = config.timeouts.reconnect_max;
+  return options;
+}
+
+NodeLink::Options Node::outgoing_link() const {
+  const ClusterConfig& config = environment_.config;
+  NodeLink::Options options;
+  options.hello = hello();
+  options.heartbeat = config.timeouts.link_heartbeat;
+  options.reconnect_min = config.timeouts.reconnect_min;
+  options.reconnect_max = config.timeouts.reconnect_max;
   return options;
 }
 

@@ -10,6 +10,7 @@
 #include "common/random.h"
 #include "common/zmq_socket.h"
 #include "node/catalog_start.h"
+#include "node/dead_letter_links.h"
 #include "node/link_server.h"
 #include "node/node_catalog.h"
 #include "node/peer_dispatch.h"
@@ -56,6 +57,8 @@ class Node {
   Status listen();
   NodeCatalog::Options catalog_options() const;
   LinkServer::Options link_options() const;
+  NodeLink::Options outgoing_link() const;
+  void connect_dead_letters();
   v1::PeerHello hello() const;
 
   Environment environment_;
@@ -72,6 +75,7 @@ class Node {
   CatalogStart catalog_start_;
   std::unique_ptr<NodeCatalog> catalog_;
   std::unique_ptr<PeerDispatch> dispatch_;
+  std::unique_ptr<DeadLetterLinks> dead_letters_;
 };
 
 }  // namespace segue::node

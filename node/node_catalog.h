@@ -51,6 +51,7 @@ class NodeCatalog {
   CatalogFeed& feed() { return *feed_; }
   /// Null unless this node leads.
   CatalogLeader* leader() { return leader_.has_value() ? &*leader_ : nullptr; }
+  const CatalogState& state() const { return state_; }
   CatalogIndex index() const { return state_.index(); }
   /// Empty when there is no such queue.
   std::string queue_name(QueueId queue) const;

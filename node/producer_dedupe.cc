@@ -8,6 +8,7 @@ namespace segue::node {
 namespace {
 
 constexpr std::int64_t kForgetAfterMs = 3'600'000;
+constexpr std::int64_t kForgetNodesAfterMs = 30LL * 24 * 3'600'000;
 
 }  // namespace
 
@@ -55,14 +56,15 @@ void ProducerDedupe::find_fresh(std::string_view producer, std::uint64_t settled
 
 ProducerDedupe::Entry& ProducerDedupe::touch(std::string_view producer) {
   const auto at = by_producer_.find(producer);
+  Entries& entries = entries_of(producer);
   if (at != by_producer_.end()) {
-    entries_.splice(entries_.end(), entries_, at->second);
-    return entries_.back();
+    entries.splice(entries.end(), entries, at->second);
+    return entries.back();
   }
-  entries_.emplace_back();
-  entries_.back().producer = std::string(producer);
-  by_producer_.emplace(entries_.back().producer, std::prev(entries_.end()));
-  return entries_.back();
+  entries.emplace_back();
+  entries.back().producer = std::string(producer);
+  by_producer_.emplace(entries.back().producer, std::prev(entries.end()));
+  return entries.back();
 }
 
 void ProducerDedupe::propose(std::string_view producer, std::uint64_t session,
@@ -87,21 +89,27 @@ void ProducerDedupe::apply(std::string_view producer, std::uint64_t session,
     }
   }
   entry.enqueued.remove_below(entry.settled_below);
-  forget_old(time_ms);
+  forget_old(clients_, time_ms);
+  forget_old(nodes_, time_ms);
 }
 
-void ProducerDedupe::forget_old(std::int64_t time_ms) {
-  // The last one was used just now; one with messages on their way is kept until they are applied.
-  while (entries_.size() > 1 && entries_.front().in_flight.empty() &&
-         (entries_.size() > max_producers_ ||
-          entries_.front().last_time_ms + kForgetAfterMs < time_ms)) {
-    by_producer_.erase(entries_.front().producer);
-    entries_.pop_front();
+void ProducerDedupe::forget_old(Entries& entries, std::int64_t time_ms) {
+  const std::int64_t after = &entries == &nodes_ ? kForgetNodesAfterMs : kForgetAfterMs;
+  // The last one may have been used just now; one with messages on their way is kept until they are
+  // applied.
+  while (entries.size() > 1 && entries.front().in_flight.empty() &&
+         (entries.size() > max_producers_ || entries.front().last_time_ms + after < time_ms)) {
+    by_producer_.erase(entries.front().producer);
+    entries.pop_front();
   }
 }
 
 void ProducerDedupe::save(v1::ShardState& state) const {
-  for (const Entry& entry : entries_) {
+  for (const Entries* entries : {&clients_, &nodes_}) save(*entries, state);
+}
+
+void ProducerDedupe::save(const Entries& entries, v1::ShardState& state) {
+  for (const Entry& entry : entries) {
     if (entry.last_time_ms == 0) continue;  // nothing of it was applied
     v1::ProducerState& producer = *state.add_producers();
     producer.set_producer_id(entry.producer);

@@ -18,9 +18,12 @@ namespace segue::node {
 /// again is not enqueued again. Part of the shard's state: filled by applied commands, saved in
 /// checkpoints. What is proposed and not yet applied is known too, but never saved: it may not
 /// survive. Producers unused for an hour are forgotten, and the longest unused when there are too
-/// many. Reactor's thread.
+/// many. Nodes that publish dead letters, whose ids are longer than a client's can be, are kept for
+/// 30 days: they send again after however long an outage. Reactor's thread.
 class ProducerDedupe {
  public:
+  static constexpr std::size_t kLongestClientId = 64;
+
   explicit ProducerDedupe(std::size_t max_producers = 100'000) : max_producers_(max_producers) {}
 
   /// STALE_EPOCH when the shard has seen a newer session of this producer.
@@ -39,7 +42,7 @@ class ProducerDedupe {
   void apply(std::string_view producer, std::uint64_t session, std::uint64_t settled_below,
              const std::vector<NumberRange>& seqs, std::int64_t time_ms);
 
-  std::size_t size() const { return entries_.size(); }
+  std::size_t size() const { return clients_.size() + nodes_.size(); }
 
   void save(v1::ShardState& state) const;
   /// Into an empty table.
@@ -56,13 +59,19 @@ class ProducerDedupe {
   };
   using Entries = std::list<Entry>;
 
+  static void save(const Entries& entries, v1::ShardState& state);
   const Entry* find(std::string_view producer) const;
   Entry& touch(std::string_view producer);
-  void forget_old(std::int64_t time_ms);
+  Entries& entries_of(std::string_view producer) {
+    return producer.size() > kLongestClientId ? nodes_ : clients_;
+  }
+  void forget_old(Entries& entries, std::int64_t time_ms);
 
   const std::size_t max_producers_;
-  Entries entries_;                                                      // the longest unused first
-  std::unordered_map<std::string_view, Entries::iterator> by_producer_;  // keys into entries_
+  // The longest unused first.
+  Entries clients_;
+  Entries nodes_;
+  std::unordered_map<std::string_view, Entries::iterator> by_producer_;  // keys into the entries
 };
 
 }  // namespace segue::node

@@ -82,6 +82,7 @@ void Queue::apply_settle(NumberRange range, storage::DiskDataCenter& disk) {
     unstored_bytes_ -= active_->messages.settle(range, stored_through_).body_bytes;
     active_->counts.erase(range);
     active_->released.remove(range);
+    if (!active_->dead.empty()) active_->dead.remove(range);
   }
   if (range.first <= stored_through_.value) {
     disk.settle(id_, Sequence{range.first}, Sequence{std::min(range.last, stored_through_.value)});
@@ -108,6 +109,7 @@ bool Queue::save(v1::QueueState& state) const {
     range.set_last(span.last);
     range.set_count(span.count);
   }
+  save_dead(state);
   return true;
 }
 
@@ -120,6 +122,7 @@ void Queue::restore(const v1::QueueState& state) {
   for (const v1::CountedRange& range : state.delivery_counts()) {
     active().counts.set({range.first(), range.last()}, range.count());
   }
+  restore_dead(state);
 }
 
 void Queue::restore_stored(const storage::StoredQueue& stored) {
@@ -130,7 +133,8 @@ void Queue::restore_stored(const storage::StoredQueue& stored) {
 
 void Queue::finish_replay(const storage::StoredQueue& stored) {
   recovered_mark_ = mark_;
-  set_ready(stored.messages + (active_ ? active_->messages.count_messages() : 0));
+  const std::uint64_t there = stored.messages + (active_ ? active_->messages.count_messages() : 0);
+  set_ready(there - std::min(there, dead().count()));
   enqueued_total_ = ready_;  // all totals begin now, with what is there
   cursor_ = Sequence{1};
   if (stored.messages > 0) {
@@ -176,11 +180,12 @@ Queue::Next Queue::next_returned(std::uint32_t max_count) {
 }
 
 Queue::Next Queue::next_fresh(std::uint32_t max_count) {
+  skip_dead_gap();
   if (has_gap() && cursor_ >= gap_begin_) return {Wait::kDisk, {}};
   const Sequence through = has_gap() ? Sequence{gap_begin_.value - 1} : applied_through();
-  auto run = active_->messages.first_run(cursor_, through);
+  auto run = first_fresh(through);
   if (!run) {
-    cursor_ = through.next();
+    cursor_ = std::max(cursor_, through.next());
     window_bytes_ = 0;
     if (has_gap()) return {Wait::kDisk, {}};
     lose(ready_);
@@ -203,8 +208,7 @@ void Queue::take(const MessageRun& run) {
     if (has_gap()) window_bytes_ -= std::min(window_bytes_, run.body_bytes());
     cursor_ = run.last().next();
   }
-  SEGUE_CHECK(ready_ >= run.count);
-  set_ready(ready_ - run.count);
+  lose(run.count);  // fewer than are here when dead ones were missing on the disk at the start
   unacked_ += run.count;
   totals_.unacked += run.count;
   delivered_total_ += run.count;
@@ -254,7 +258,14 @@ Queue::ReadyRanges Queue::take_all_ready() {
     active_->returned.clear();
   }
   if (ready_ > 0 && cursor_ < applied_next_) {
-    taken.ranges.push_back({cursor_.value, applied_next_.value - 1});
+    RangeSet fresh;
+    fresh.add({cursor_.value, applied_next_.value - 1});
+    NumberRange dead_range;
+    for (std::uint64_t at = cursor_.value; dead().find_from(at, &dead_range);) {
+      fresh.remove(dead_range);
+      at = dead_range.last + 1;
+    }
+    for (const auto& [first, last] : fresh.ranges()) taken.ranges.push_back({first, last});
   }
   cursor_ = applied_next_;
   close_gap();

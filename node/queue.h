@@ -9,6 +9,7 @@
 
 #include "common/ids.h"
 #include "common/message_batch.h"
+#include "node/dead_letters.h"
 #include "node/delivery_counts.h"
 #include "node/queue_messages.h"
 #include "node/range_set.h"
@@ -69,6 +70,9 @@ class Queue {
   /// Counts a delivery that ended without an ack.
   void apply_requeue(NumberRange range);
   void apply_mark(Sequence mark);
+  /// The messages are neither ready nor unacked from now on: they wait to be forwarded, until they
+  /// are settled.
+  void apply_dead(const DeadLetters::Range& range);
   /// For the shard's checkpoint; nothing to say of a queue that never had a message.
   bool save(v1::QueueState& state) const;
 
@@ -142,6 +146,18 @@ class Queue {
   std::uint64_t unstored_bytes() const { return unstored_bytes_; }
   std::uint64_t memory_bytes() const { return active_ ? active_->messages.memory_bytes() : 0; }
 
+  // ---- dead letters
+
+  const DeadLetters& dead() const;
+  /// The number of the next dead letter to be proposed.
+  std::uint64_t next_dead_number() const { return next_dead_number_; }
+  void set_next_dead_number(std::uint64_t next) { next_dead_number_ = next; }
+  /// The first message of the range, and what stands beside it, if it is in memory. If it is not,
+  /// and written_through() has reached it, load() finds it.
+  std::optional<MessageRun> find_in_memory(NumberRange range) const;
+  void count_dead_dropped() { ++dead_dropped_total_; }
+  std::uint64_t dead_dropped_total() const { return dead_dropped_total_; }
+
   // ---- reading ahead
 
   struct LoadPlan {
@@ -189,6 +205,7 @@ class Queue {
     DeliveryCounts counts;
     DeliveryCounts proposed_counts;  // on their way into `counts`
     RangeSet released;               // were delivered, and that did not count
+    DeadLetters dead;
   };
   Active& active();
   const DeliveryCounts& active_counts() const;
@@ -196,6 +213,10 @@ class Queue {
   void close_gap() { gap_begin_ = gap_end_ = Sequence{0}; }
   Next next_returned(std::uint32_t max_count);
   Next next_fresh(std::uint32_t max_count);
+  std::optional<MessageRun> first_fresh(Sequence through);
+  void skip_dead_gap();
+  void save_dead(v1::QueueState& state) const;
+  void restore_dead(const v1::QueueState& state);
   LoadPlan plan_returned(NumberRange first) const;
   std::vector<NumberRange> finish_returned_load(const LoadPlan& plan,
                                                 const storage::LoadedMessages& loaded);
@@ -232,6 +253,8 @@ class Queue {
   std::uint64_t enqueued_total_ = 0;
   std::uint64_t delivered_total_ = 0;
   std::uint64_t settled_total_ = 0;
+  std::uint64_t next_dead_number_ = 1;
+  std::uint64_t dead_dropped_total_ = 0;
   std::unique_ptr<Active> active_;
 };
 

@@ -7,6 +7,7 @@ namespace {
 constexpr const QueueArgument* kArguments[] = {
     &kDurabilityArgument, &kGcMinBytes,           &kGcMinMessages,
     &kGcValidPercent,     &kSingleActiveConsumer, &kMaxPriority,
+    &kDeadLetterExchange, &kDeadLetterRoutingKey, &kDeliveryLimit,
 };
 
 }  // namespace

@@ -37,6 +37,12 @@ inline constexpr QueueArgument kGcMinMessages{"x-gc-min-messages", QueueArgument
                                               100'000'000};
 inline constexpr QueueArgument kGcValidPercent{"x-gc-valid-percent", QueueArgument::Kind::kNumber,
                                                1, 66};
+inline constexpr QueueArgument kDeadLetterExchange{"x-dead-letter-exchange",
+                                                   QueueArgument::Kind::kName};
+inline constexpr QueueArgument kDeadLetterRoutingKey{"x-dead-letter-routing-key",
+                                                     QueueArgument::Kind::kName};
+inline constexpr QueueArgument kDeliveryLimit{"x-delivery-limit", QueueArgument::Kind::kNumber, 0,
+                                              1'000'000'000};
 inline constexpr QueueArgument kSingleActiveConsumer{"x-single-active-consumer",
                                                      QueueArgument::Kind::kBoolean};
 

@@ -9,6 +9,7 @@
 
 #include "node/auto_delete.h"
 #include "node/checkpointer.h"
+#include "node/dead_letter_forwarder.h"
 #include "node/delivery.h"
 #include "node/queue_arguments.h"
 #include "node/queue_browse.h"
@@ -50,7 +51,9 @@ struct WithDisk {
         requests({"", options.free_disk_limit, options.backup_bytes_per_second,
                   options.backup_directory},
                  disk, queues, shards, gets, browse, output),
-        delivery(queues, shards, output, read_ahead, gets) {}
+        delivery(queues, shards, output, read_ahead, gets),
+        dead_letters({options.life, options.dead_letter_batch_bytes}, disk, queues, shards, memory,
+                     clock, log) {}
 
   storage::DiskDataCenter& disk;
   std::vector<Shard*> in_turn;
@@ -66,6 +69,7 @@ struct WithDisk {
   QueueBrowse browse;
   QueueRequests requests;
   Delivery delivery;
+  DeadLetterForwarder dead_letters;
 };
 
 }  // namespace
@@ -92,7 +96,9 @@ struct QueueHost::Parts {
   // Links and shards for which a publish was refused, until the peer resumes
   // (ShardPublish.resumes).
   std::set<std::pair<PeerId, std::uint32_t>> refusing;
+  DeadLetterOutlets* dead_letter_outlets = nullptr;
   bool started = false;
+  bool catalog_loaded = false;
   bool gate_was_closed = false;
 
   WithDisk& open() {
@@ -105,6 +111,11 @@ struct QueueHost::Parts {
     Shard& made = open().shards.find_or_add(id, open().context);
     if (started) made.start(LogIndex{0});
     return made;
+  }
+  // An older catalog might not know where they go.
+  void start_dead_letters() {
+    if (!catalog_loaded || dead_letter_outlets == nullptr) return;
+    open().dead_letters.start(*dead_letter_outlets);
   }
   QueueDurability durability_of(const v1::QueueDefinition& definition) const;
   // Tells when publishes are taken again or no more; not each reason in between.
@@ -232,6 +243,17 @@ void QueueHost::end_of_catalog_load() {
     parts_->log.info("queue_dropped", {{"queue_id", id}, {"reason", "not in the catalog"}});
     remove_queue(id);
   }
+  parts_->catalog_loaded = true;
+  parts_->start_dead_letters();
+}
+
+void QueueHost::forward_dead_letters(DeadLetterOutlets& outlets) {
+  parts_->dead_letter_outlets = &outlets;
+  parts_->start_dead_letters();
+}
+
+DeadLetterAnswers& QueueHost::dead_letter_answers() {
+  return parts_->open().dead_letters;
 }
 
 // ---- peers
@@ -301,6 +323,7 @@ void QueueHost::on_tick(TimePoint now, std::int64_t wall_ms) {
   open.read_ahead.on_tick();
   open.spiller.on_tick();
   open.checkpointer.on_tick();
+  open.dead_letters.on_tick();
   for (const auto& [id, shard] : open.shards.all()) shard->on_tick();
 }
 
@@ -310,6 +333,7 @@ void QueueHost::end_turn(TimePoint now, std::int64_t wall_ms) {
   open.subscriptions.begin_deliveries();
   open.read_ahead.end_turn();
   open.delivery.end_turn();
+  open.dead_letters.end_turn();
   for (Shard* shard : std::exchange(open.in_turn, {})) shard->end_turn();
   open.spiller.end_turn();
   open.checkpointer.step();
@@ -324,7 +348,8 @@ void QueueHost::end_turn(TimePoint now, std::int64_t wall_ms) {
 bool QueueHost::wants_turn() const {
   const WithDisk& open = *parts_->with_disk;
   return !parts_->queues.ready().empty() || !open.in_turn.empty() ||
-         open.checkpointer.wants_turn() || open.subscriptions.wants_turn();
+         open.checkpointer.wants_turn() || open.subscriptions.wants_turn() ||
+         open.dead_letters.wants_turn();
 }
 
 void QueueHost::begin_shutdown(std::function<void()> done) {

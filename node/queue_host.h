@@ -10,6 +10,7 @@
 #include "common/config.h"
 #include "common/ids.h"
 #include "common/logging.h"
+#include "node/dead_letter_outlets.h"
 #include "node/peer_output.h"
 #include "segue/v1/catalog.pb.h"
 #include "segue/v1/peer.pb.h"
@@ -35,6 +36,10 @@ class QueueHost {
     /// Bytes on the way to the consumers of one router, and the sessions that it may have.
     std::uint64_t peer_delivery_bytes = 512ull << 20;
     std::uint64_t peer_sessions = 10'000;
+    /// A number that no other start of this node has had, and what several dead letters that are
+    /// published together may take.
+    std::uint64_t life = 0;
+    std::uint64_t dead_letter_batch_bytes = 512 << 10;
 
     /// What begins a checkpoint: what the log is ahead is in memory after a restart, so it is a
     /// quarter of the memory at most.
@@ -68,6 +73,10 @@ class QueueHost {
   /// The catalog is as far as it was before the restart: queues on disk that it does not name are
   /// dropped, and messages whose files were lost are reported.
   void end_of_catalog_load();
+  /// Dead letters go there, once the catalog is loaded; `outlets` outlives the host's last turn.
+  void forward_dead_letters(DeadLetterOutlets& outlets);
+  /// Who is told what became of them. After restore().
+  DeadLetterAnswers& dead_letter_answers();
   /// The highest id of a queue that has anything here; 0: none.
   QueueId highest_queue() const;
 

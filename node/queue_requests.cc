@@ -153,16 +153,19 @@ void QueueRequests::check_delete(const v1::QueueDelete& conditions, HostedQueue&
   const std::string name = hosted.queue.display_name();
   const std::uint64_t ready = hosted.ready();
   const std::uint64_t unacked = hosted.unacked();
+  const std::uint64_t dead = hosted.dead();
   if (conditions.if_unused() && hosted.consumer_count() > 0) {
     *reply.mutable_error() = status_error(
         Code::kPreconditionFailed, name,
         "queue " + name + " is in use: it has " + std::to_string(hosted.consumer_count()) +
             " consumers; cancel them, or delete it without if_unused");
-  } else if (conditions.if_empty() && ready + unacked > 0) {
+  } else if (conditions.if_empty() && ready + unacked + dead > 0) {
     *reply.mutable_error() = status_error(
         Code::kPreconditionFailed, name,
         "queue " + name + " is not empty: it has " + std::to_string(ready) + " ready and " +
-            std::to_string(unacked) + " unacked messages; purge it, or delete it without if_empty");
+            std::to_string(unacked) + " unacked messages" +
+            (dead == 0 ? "" : ", and " + std::to_string(dead) + " dead letters to forward") +
+            "; purge it, or delete it without if_empty");
   }
   describe(hosted, *reply.mutable_queue());
 }
@@ -304,6 +307,9 @@ void QueueRequests::add_counts(const Queue& lane, v1::QueueDescription& descript
   description.set_enqueued_total(description.enqueued_total() + lane.enqueued_total());
   description.set_delivered_total(description.delivered_total() + lane.delivered_total());
   description.set_settled_total(description.settled_total() + lane.settled_total());
+  description.set_dead_lettering(description.dead_lettering() + lane.dead().count());
+  description.set_dead_letter_dropped(description.dead_letter_dropped() +
+                                      lane.dead_dropped_total());
 }
 
 }  // namespace segue::node

@@ -4,11 +4,30 @@
 
 namespace segue::node {
 
+namespace {
+
+std::shared_ptr<const DeadLettering> dead_lettering_of(const v1::QueueDefinition& definition) {
+  if (value_of(definition, kDeadLetterExchange) == nullptr) return nullptr;
+  auto letters = std::make_shared<DeadLettering>();
+  letters->vhost = definition.vhost();
+  letters->exchange = text_of(definition, kDeadLetterExchange);
+  if (value_of(definition, kDeadLetterRoutingKey) != nullptr) {
+    letters->routing_key = text_of(definition, kDeadLetterRoutingKey);
+  }
+  return letters;
+}
+
+}  // namespace
+
 QueueSettings settings_of(const v1::QueueDefinition& definition) {
   QueueSettings settings;
   settings.single_active_consumer = is_set(definition, kSingleActiveConsumer);
   settings.max_priority =
       static_cast<std::uint8_t>(number_of(definition, kMaxPriority).value_or(0));
+  settings.dead_letters = dead_lettering_of(definition);
+  if (const auto limit = number_of(definition, kDeliveryLimit)) {
+    settings.delivery_limit = static_cast<std::uint32_t>(*limit);
+  }
   if (const auto bytes = number_of(definition, kGcMinBytes)) {
     settings.gc.min_bytes = static_cast<std::uint64_t>(*bytes);
   }

@@ -73,6 +73,7 @@ struct HostedQueue {
   std::uint32_t ready_slot = kNoSlot;
   std::uint32_t memory_slot = kNoSlot;
   std::uint32_t unstored_slot = kNoSlot;
+  std::uint32_t dead_slot = kNoSlot;
 
   QueueReaders& make_readers() {
     if (!readers) readers = std::make_unique<QueueReaders>();
@@ -107,6 +108,12 @@ struct HostedQueue {
   std::uint64_t unacked() const {
     std::uint64_t sum = 0;
     each_lane([&](const HostedQueue& lane) { sum += lane.queue.unacked(); });
+    return sum;
+  }
+  /// Dead letters that wait to be forwarded.
+  std::uint64_t dead() const {
+    std::uint64_t sum = 0;
+    each_lane([&](const HostedQueue& lane) { sum += lane.queue.dead().count(); });
     return sum;
   }
   bool has_consumers() const { return readers && !readers->consumers.empty(); }
@@ -182,6 +189,7 @@ class QueueTable {
       lane->whole = nullptr;
       --lanes_;
     }
+    dead_.remove(queue);
     queues_.erase(queue.queue.id());
   }
 
@@ -208,11 +216,17 @@ class QueueTable {
   /// The queue got messages into memory.
   void note_memory(HostedQueue& queue) { in_memory_.add(queue); }
 
+  /// The queue got dead letters to forward.
+  void note_dead(HostedQueue& queue) { dead_.add(queue); }
+
   using ReadyList = QueueList<&HostedQueue::ready_slot>;
   using MemoryList = QueueList<&HostedQueue::memory_slot>;
   ReadyList& ready() { return ready_; }
   const ReadyList& ready() const { return ready_; }
   MemoryList& in_memory() { return in_memory_; }
+  using DeadList = QueueList<&HostedQueue::dead_slot>;
+  DeadList& dead() { return dead_; }
+  const DeadList& dead() const { return dead_; }
 
  private:
   QueueTotals totals_;
@@ -220,6 +234,7 @@ class QueueTable {
   std::size_t lanes_ = 0;  // of queues_, those that belong to another one
   ReadyList ready_;
   MemoryList in_memory_;
+  DeadList dead_;
 };
 
 }  // namespace segue::node

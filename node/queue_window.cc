@@ -87,7 +87,7 @@ std::vector<NumberRange> Queue::finish_gap_load(const LoadPlan& plan,
   }
   std::vector<NumberRange> given_up;
   for (const Sequence sequence : loaded.corrupt) {
-    if (sequence >= plan.from && sequence < gap_end_) {
+    if (sequence >= plan.from && sequence < gap_end_ && !dead().contains(sequence.value)) {
       given_up.push_back({sequence.value, sequence.value});
     }
   }
@@ -170,7 +170,7 @@ std::uint64_t Queue::evict_delivered() {
 
 void Queue::release_if_idle() {
   if (active_ && !loading_ && !storing_ && active_->messages.empty() && active_->returned.empty() &&
-      active_->counts.empty() && active_->released.empty()) {
+      active_->counts.empty() && active_->released.empty() && active_->dead.empty()) {
     active_.reset();
   }
 }

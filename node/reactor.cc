@@ -32,6 +32,7 @@ bool Reactor::turn() {
   if (!draining_) {
     more = parts_.links.poll(now_, kFramesPerTurn);
     more |= parts_.catalog.poll(now_);
+    more |= parts_.dead_letters.poll(now_);
     if (now_ >= parts_.links.next_timer()) parts_.links.on_timers(now_);
   }
   more |= take_commits();
@@ -39,6 +40,7 @@ bool Reactor::turn() {
 
   parts_.catalog.propose();
   parts_.queues.end_turn(now_, parts_.clock.wall_ms());
+  if (!draining_) parts_.dead_letters.flush(now_);
   if (parts_.queues.blocked() != told_blocked_) tell_state();
   parts_.disk.flush();
 
@@ -83,7 +85,8 @@ std::uint64_t Reactor::tell_state() {
 void Reactor::sleep() {
   TimePoint until = next_tick_;
   if (!draining_) {
-    until = std::min({until, parts_.links.next_timer(), parts_.catalog.next_timer()});
+    until = std::min({until, parts_.links.next_timer(), parts_.catalog.next_timer(),
+                      parts_.dead_letters.next_timer()});
   }
   const TimePoint now = parts_.clock.now();
   if (until > now) parts_.poller.wait(until - now);
@@ -101,6 +104,7 @@ void Reactor::on_signal() {
   draining_ = true;
   deadline_ = now_ + shutdown_timeout_;
   parts_.catalog.begin_shutdown(now_);
+  parts_.dead_letters.close(now_);
   parts_.queues.begin_shutdown([this] { checkpointed_ = true; });
 }
 

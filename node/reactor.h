@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/logging.h"
 #include "common/zmq_socket.h"
+#include "node/dead_letter_links.h"
 #include "node/link_server.h"
 #include "node/memory_trim.h"
 #include "node/node_catalog.h"
@@ -22,6 +23,7 @@ class Reactor {
     storage::DiskDataCenter& disk;
     QueueHost& queues;
     NodeCatalog& catalog;
+    DeadLetterLinks& dead_letters;
     LinkServer& links;
     Poller& poller;  // has the sockets, the wakeup and the signals
     Wakeup& wakeup;

@@ -11,7 +11,10 @@ namespace {
 
 /// A command of more ranges is cut: it must fit into a record, and not hold up the log.
 constexpr std::size_t kMaxRanges = 50'000;
-constexpr std::uint32_t kStateVersion = 1;
+/// With and without dead letters: a version that knows nothing of them must not take them for
+/// ready.
+constexpr std::uint32_t kStateVersion = 2;
+constexpr std::uint32_t kVersionWithoutDead = 1;
 
 Status bad_state(ShardId shard, const std::string& text) {
   return Status(Code::kCorruption,
@@ -31,7 +34,7 @@ Status Shard::restore(const storage::RecoveredShard& recovered) {
   if (recovered.state.empty()) return {};
   v1::ShardState state;
   if (!state.ParseFromString(recovered.state)) return bad_state(id_, "not a ShardState");
-  if (state.version() != kStateVersion) {
+  if (state.version() != kStateVersion && state.version() != kVersionWithoutDead) {
     return bad_state(id_, "version " + std::to_string(state.version()) +
                               " was written by a newer Segue; this one reads version " +
                               std::to_string(kStateVersion));
@@ -40,6 +43,11 @@ Status Shard::restore(const storage::RecoveredShard& recovered) {
     if (queue.next_sequence() == 0) return bad_state(id_, "a queue's next sequence is 0");
     for (const v1::CountedRange& range : queue.delivery_counts()) {
       if (range.first() > range.last()) return bad_state(id_, "a range of counts is turned round");
+    }
+    for (const v1::DeadRange& range : queue.dead()) {
+      if (range.first_sequence() > range.last_sequence() || range.first_number() == 0) {
+        return bad_state(id_, "a range of dead letters makes no sense");
+      }
     }
     add_queue(QueueId{queue.queue_id()}).queue.restore(queue);
   }
@@ -75,6 +83,7 @@ void Shard::start(LogIndex end) {
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     Queue& queue = queues_[i].queue;
     queue.finish_replay(context_.disk.stored(queue.id()));
+    if (!queue.dead().empty()) context_.queues.note_dead(queues_[i]);
   }
 }
 
@@ -141,32 +150,13 @@ void Shard::forget_queue(HostedQueue& hosted) {
   context_.queues.erase(hosted);
 }
 
-void Shard::depart(HostedQueue& hosted, NumberRange sequences, Departure /*reason*/) {
-  if (hosted.queue.durable()) {
-    departures_.add(hosted.queue.id(), sequences);
-    join_turn();
-  } else {
-    hosted.queue.apply_settle(sequences, context_.disk);
-  }
-}
-
-void Shard::requeue(HostedQueue& hosted, NumberRange sequences) {
-  const bool logged = hosted.queue.durable();
-  if (!logged) hosted.queue.apply_requeue(sequences);
-  hosted.queue.make_ready(sequences, !logged);
-  context_.queues.wake(hosted);
-  if (!logged) return;
-  requeues_.add(hosted.queue.id(), sequences);
-  join_turn();
-}
-
 void Shard::release(HostedQueue& hosted, NumberRange sequences) {
   hosted.queue.make_released_ready(sequences);
   context_.queues.wake(hosted);
 }
 
 void Shard::answer_after_departures(Answer after, bool sync) {
-  if (departures_.empty() && requeues_.empty() && pending_.empty()) return answer(after);
+  if (!has_waiting() && pending_.empty()) return answer(after);
   departure_answers_.push_back(std::move(after));
   departures_sync_ = departures_sync_ || sync;
   join_turn();
@@ -193,7 +183,7 @@ void Shard::on_tick() {
   for (const QueueId id : std::exchange(unmarked_, {})) {
     if (HostedQueue* hosted = context_.queues.find(id)) context_.queues.wake(*hosted);
   }
-  if (!departures_.empty() || !requeues_.empty() || !departure_answers_.empty()) join_turn();
+  if (has_waiting() || !departure_answers_.empty()) join_turn();
 }
 
 void Shard::end_turn() {
@@ -201,7 +191,11 @@ void Shard::end_turn() {
   // Requeues first: what was requeued and delivered again may have departed in the same turn.
   if (!requeues_.empty()) propose_pieces(requeues_, false);
   if (requeues_.empty() && !departures_.empty()) propose_pieces(departures_, true);
-  if (!departures_.empty() || !requeues_.empty() || departure_answers_.empty()) return;
+  if (requeues_.empty() && !dead_.empty()) {
+    for (DeadTurn& dead : dead_) propose_dead(dead);
+    std::erase_if(dead_, [](const DeadTurn& dead) { return dead.messages.empty(); });
+  }
+  if (has_waiting() || departure_answers_.empty()) return;
   // Answers to departures of earlier turns wait for what is on its way.
   for (Answer& waiting : departure_answers_) {
     if (pending_.empty()) {
@@ -260,6 +254,7 @@ void Shard::apply(const ShardCommand& command, bool live) {
   if (const auto* enqueue = std::get_if<EnqueueCommand>(&command)) return apply(*enqueue, live);
   if (const auto* settle = std::get_if<SettleCommand>(&command)) return apply(*settle);
   if (const auto* requeue = std::get_if<RequeueCommand>(&command)) return apply(*requeue, live);
+  if (const auto* dead = std::get_if<DeadLetterCommand>(&command)) return apply(*dead, live);
   if (const auto* mark = std::get_if<DeliveryMarkCommand>(&command)) {
     if (HostedQueue* hosted = find_for_apply(mark->queue, live)) {
       hosted->queue.apply_mark(mark->mark);
@@ -338,11 +333,13 @@ void Shard::answer(Answer& given) {
 
 std::string Shard::state_blob() const {
   v1::ShardState state;
-  state.set_version(kStateVersion);
+  state.set_version(kVersionWithoutDead);
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     const Queue& queue = queues_[i].queue;
     v1::QueueState saved;
-    if (queue.durable() && queue.save(saved)) *state.add_queues() = std::move(saved);
+    if (!queue.durable() || !queue.save(saved)) continue;
+    if (saved.next_dead_letter() > 0) state.set_version(kStateVersion);
+    *state.add_queues() = std::move(saved);
   }
   dedupe_.save(state);
   return state.SerializeAsString();

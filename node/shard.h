@@ -65,6 +65,7 @@ enum class Departure : std::uint8_t {
   kExpired,
   kMaxlen,
   kDeliveryLimit,
+  kForwarded,  // a dead letter that every queue it goes to has, or that goes to none
 };
 
 /// One shard: a deterministic state machine behind a log. What changes durable state is proposed as
@@ -97,9 +98,12 @@ class Shard final : public LogFollower {
   void remove_queue(HostedQueue& queue);
   void publish(PeerId peer, const v1::ShardPublish& publish, SharedBytes bodies);
   /// The messages leave the queue for good: the one place that sees every message that does, with
-  /// the reason. They are out of the ready order and of every consumer's unacked already.
+  /// the reason. They are out of the ready order and of every consumer's unacked already. Those
+  /// that are rejected, expired or over a limit become dead letters, if the queue has where to send
+  /// them: they stay until they are forwarded.
   void depart(HostedQueue& queue, NumberRange sequences, Departure reason);
-  /// Messages that were unacked go back to their places, with a delivery counted.
+  /// Messages that were unacked go back to their places, with a delivery counted; those for which
+  /// it was one delivery too many depart.
   void requeue(HostedQueue& queue, NumberRange sequences);
   /// The same, without counting a delivery; nothing is logged.
   void release(HostedQueue& queue, NumberRange sequences);
@@ -146,6 +150,12 @@ class Shard final : public LogFollower {
     bool sync = false;
   };
 
+  /// What died in a turn for one reason.
+  struct DeadTurn {
+    v1::DeadReason reason;
+    TurnSettles messages;
+  };
+
   Status sort_out(const v1::ShardPublish& publish, Work& work);
   Status add_target(const v1::QueueTarget& target, Work& work);
   void add_places(HostedQueue& hosted, std::vector<std::uint32_t> places, Work& work);
@@ -159,6 +169,10 @@ class Shard final : public LogFollower {
   /// Takes `command` and `answers` over unless it fails.
   Status propose(ShardCommand& command, std::vector<Answer>&& answers, bool sync, bool drains);
   void propose_pieces(TurnSettles& from, bool departures);
+  void propose_dead(DeadTurn& dead);
+  void back_to_places(HostedQueue& queue, NumberRange sequences);
+  void bury(HostedQueue& queue, NumberRange sequences, v1::DeadReason reason);
+  bool has_waiting() const;
   void join_turn();
 
   /// `live`: proposed by this life of the node, not replayed.
@@ -166,6 +180,7 @@ class Shard final : public LogFollower {
   void apply(const EnqueueCommand& command, bool live);
   void apply(const SettleCommand& command);
   void apply(const RequeueCommand& command, bool live);
+  void apply(const DeadLetterCommand& command, bool live);
   HostedQueue* find_for_apply(QueueId queue, bool live);
   void answer(Answer& answer);
   void forget_queue(HostedQueue& queue);
@@ -184,6 +199,7 @@ class Shard final : public LogFollower {
   bool in_turn_ = false;
   TurnSettles departures_;
   TurnSettles requeues_;
+  std::vector<DeadTurn> dead_;
   std::vector<Answer> departure_answers_;
   bool departures_sync_ = false;
   std::vector<QueueId> unmarked_;  // their marks could not be proposed

@@ -1,5 +1,6 @@
 #include "node/shard_commands.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -76,6 +77,39 @@ Status read_queues(const Proto& from, std::vector<QueueRanges>* queues) {
   return {};
 }
 
+void write(const DeadLetterCommand& command, v1::DeadLetterCommand& to) {
+  to.set_time_ms(command.time_ms);
+  to.set_reason(command.reason);
+  for (const DeadRanges& queue : command.queues) {
+    v1::DeadSequences& place = *to.add_queues();
+    place.set_queue_id(queue.queue.value);
+    place.set_first_number(queue.first_number);
+    write_ranges(queue.sequences, place.mutable_sequences());
+  }
+}
+
+Result<ShardCommand> read_dead_letters(const v1::DeadLetterCommand& from) {
+  DeadLetterCommand command;
+  command.time_ms = from.time_ms();
+  command.reason = from.reason();
+  if (from.reason() < v1::DEAD_REASON_REJECTED || from.reason() > v1::DEAD_REASON_DELIVERY_LIMIT) {
+    return bad("dead letters for the reason " + std::to_string(from.reason()));
+  }
+  for (const v1::DeadSequences& queue : from.queues()) {
+    command.queues.push_back({QueueId{queue.queue_id()}, queue.first_number(), {}});
+    DeadRanges& dead = command.queues.back();
+    SEGUE_RETURN_IF_ERROR(read_ranges(queue.sequences(), &dead.sequences));
+    std::uint64_t room = kHighest - std::min(queue.first_number(), kHighest);
+    for (const NumberRange& range : dead.sequences) {
+      if (range.first == 0) return bad("sequence 0");
+      if (range.count() > room) return bad("dead-letter numbers that are too high");
+      room -= range.count();
+    }
+    if (queue.first_number() == 0) return bad("dead-letter number 0");
+  }
+  return ShardCommand(std::move(command));
+}
+
 Status read_target(const v1::EnqueueTarget& from, std::uint32_t count, EnqueueTarget* to) {
   to->queue = QueueId{from.queue_id()};
   to->first = Sequence{from.first_sequence()};
@@ -124,6 +158,8 @@ std::string encode_command(const ShardCommand& command) {
     write_queues(requeue->queues, *out.mutable_requeue());
   } else if (const auto* remove = std::get_if<DeleteQueueCommand>(&command)) {
     out.mutable_delete_queue()->set_queue_id(remove->queue.value);
+  } else if (const auto* dead = std::get_if<DeadLetterCommand>(&command)) {
+    write(*dead, *out.mutable_dead_letter());
   } else {
     const auto& mark = std::get<DeliveryMarkCommand>(command);
     out.mutable_delivery_mark()->set_queue_id(mark.queue.value);
@@ -156,6 +192,8 @@ Result<ShardCommand> decode_command(const SharedBytes& command, SharedBytes bodi
     case v1::ShardCommand::kDeliveryMark:
       return ShardCommand(DeliveryMarkCommand{QueueId{from.delivery_mark().queue_id()},
                                               Sequence{from.delivery_mark().sequence()}});
+    case v1::ShardCommand::kDeadLetter:
+      return read_dead_letters(from.dead_letter());
     case v1::ShardCommand::KIND_NOT_SET:
       break;
   }

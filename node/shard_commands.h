@@ -9,6 +9,7 @@
 #include "common/message_batch.h"
 #include "common/status.h"
 #include "node/range_set.h"
+#include "segue/v1/types.pb.h"
 
 namespace segue::node {
 
@@ -58,8 +59,20 @@ struct DeliveryMarkCommand {
   Sequence mark;
 };
 
+struct DeadRanges {
+  QueueId queue;
+  std::uint64_t first_number = 0;  // the others follow by one each, in the order of the ranges
+  std::vector<NumberRange> sequences;
+};
+
+struct DeadLetterCommand {
+  std::int64_t time_ms = 0;
+  v1::DeadReason reason = v1::DEAD_REASON_UNSPECIFIED;
+  std::vector<DeadRanges> queues;
+};
+
 using ShardCommand = std::variant<EnqueueCommand, SettleCommand, RequeueCommand, DeleteQueueCommand,
-                                  DeliveryMarkCommand>;
+                                  DeliveryMarkCommand, DeadLetterCommand>;
 
 /// The command's bytes for the log; an enqueue's bodies follow it there.
 std::string encode_command(const ShardCommand& command);

@@ -51,6 +51,8 @@ void QueueLookup::add_counts(const v1::QueueDescription& counts, v1::QueueDescri
   to.set_enqueued_total(counts.enqueued_total());
   to.set_delivered_total(counts.delivered_total());
   to.set_settled_total(counts.settled_total());
+  to.set_dead_lettering(counts.dead_lettering());
+  to.set_dead_letter_dropped(counts.dead_letter_dropped());
 }
 
 }  // namespace segue::router

@@ -39,6 +39,8 @@ void write_queue(JsonWriter& json, const client::QueueDescription& queue) {
     json.field("enqueued_total", queue.enqueued_total);
     json.field("delivered_total", queue.delivered_total);
     json.field("settled_total", queue.settled_total);
+    json.field("dead_lettering", queue.dead_lettering);
+    json.field("dead_letter_dropped", queue.dead_letter_dropped);
   }
   json.end_object();
 }
@@ -167,6 +169,7 @@ class QueueList final : public SessionCommand {
     Table table({{"QUEUE"},
                  {"READY", kRight},
                  {"UNACKED", kRight},
+                 {"DEAD", kRight},
                  {"CONSUMERS", kRight},
                  {"BYTES", kRight},
                  {"DISK", kRight},
@@ -177,8 +180,8 @@ class QueueList final : public SessionCommand {
       const auto count = [&](std::uint64_t number) {
         return queue.available ? grouped(number) : std::string("?");
       };
-      table.add({queue.name, count(queue.ready), count(queue.unacked), count(queue.consumers),
-                 queue.available ? human_bytes(queue.bytes) : "?",
+      table.add({queue.name, count(queue.ready), count(queue.unacked), count(queue.dead_lettering),
+                 count(queue.consumers), queue.available ? human_bytes(queue.bytes) : "?",
                  queue.available ? human_bytes(queue.disk_bytes) : "?", std::to_string(queue.shard),
                  queue.node, kind_of(queue)});
     }
@@ -215,6 +218,7 @@ class QueueShow final : public SessionCommand {
     if (queue->available) {
       table.add({"ready", grouped(queue->ready)});
       table.add({"unacked", grouped(queue->unacked)});
+      table.add({"dead-lettering", grouped(queue->dead_lettering)});
       table.add({"consumers", grouped(queue->consumers)});
       table.add({"bodies", human_bytes(queue->bytes)});
       table.add({"disk", human_bytes(queue->disk_bytes)});
@@ -222,6 +226,7 @@ class QueueShow final : public SessionCommand {
       table.add({"enqueued", grouped(queue->enqueued_total)});
       table.add({"delivered", grouped(queue->delivered_total)});
       table.add({"settled", grouped(queue->settled_total)});
+      table.add({"dropped", grouped(queue->dead_letter_dropped) + " dead letters"});
     } else {
       table.add({"counts", "unknown: node " + queue->node + " does not answer"});
     }

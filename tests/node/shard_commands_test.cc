@@ -39,7 +39,8 @@ TEST(ShardCommands, AnEnqueueSurvivesTheLog) {
 TEST(ShardCommands, TheOthersSurviveTheLog) {
   const std::vector<ShardCommand> commands = {
       SettleCommand{{{QueueId{1}, {{1, 5}, {9, 9}}}}}, RequeueCommand{{{QueueId{2}, {{7, 7}}}}},
-      DeleteQueueCommand{QueueId{3}}, DeliveryMarkCommand{QueueId{4}, Sequence{77}}};
+      DeleteQueueCommand{QueueId{3}}, DeliveryMarkCommand{QueueId{4}, Sequence{77}},
+      DeadLetterCommand{1234, v1::DEAD_REASON_EXPIRED, {{QueueId{5}, 17, {{4, 6}, {2, 2}}}}}};
   for (const ShardCommand& command : commands) {
     const std::string bytes = encode_command(command);
     auto back = decode_command(SharedBytes::from(bytes), {});
@@ -47,6 +48,28 @@ TEST(ShardCommands, TheOthersSurviveTheLog) {
     EXPECT_EQ(back->index(), command.index());
     EXPECT_EQ(encode_command(*back), bytes);
   }
+}
+
+TEST(ShardCommands, DeadLettersThatMakeNoSenseAreCorruption) {
+  v1::ShardCommand command;
+  v1::DeadLetterCommand& dead = *command.mutable_dead_letter();
+  v1::DeadSequences& queue = *dead.add_queues();
+  v1::Range& range = *queue.add_sequences();
+  range.set_first(5);
+  range.set_last(9);
+  queue.set_first_number(1);
+  EXPECT_EQ(decode(command).status().code(), Code::kCorruption);  // no reason
+  dead.set_reason(v1::DEAD_REASON_REJECTED);
+  EXPECT_TRUE(decode(command).is_ok());
+  queue.set_first_number(0);
+  EXPECT_EQ(decode(command).status().code(), Code::kCorruption);
+  queue.set_first_number(UINT64_MAX - 4);
+  EXPECT_EQ(decode(command).status().code(), Code::kCorruption);
+  queue.set_first_number(1);
+  range.set_first(0);
+  EXPECT_EQ(decode(command).status().code(), Code::kCorruption);
+  range.set_first(10);
+  EXPECT_EQ(decode(command).status().code(), Code::kCorruption);
 }
 
 TEST(ShardCommands, WhatWouldTripAnApplyIsCorruption) {

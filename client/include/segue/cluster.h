@@ -33,6 +33,10 @@ struct QueueDescription {
   std::uint64_t enqueued_total = 0;
   std::uint64_t delivered_total = 0;
   std::uint64_t settled_total = 0;
+  /// Messages that are neither ready nor unacked, on their way to the dead-letter exchange.
+  std::uint64_t dead_lettering = 0;
+  /// Dead letters that no queue took, since its node's start.
+  std::uint64_t dead_letter_dropped = 0;
 };
 
 struct ExchangeDescription {

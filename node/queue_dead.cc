@@ -1,0 +1,79 @@
+// The dead messages of a queue (class Queue).
+#include <algorithm>
+
+#include "node/queue.h"
+
+namespace segue::node {
+
+const DeadLetters& Queue::dead() const {
+  static const DeadLetters none;
+  return active_ ? active_->dead : none;
+}
+
+void Queue::apply_dead(const DeadLetters::Range& range) {
+  active().dead.add(range);
+  active().counts.erase(range.sequences);
+  active().released.remove(range.sequences);
+  next_dead_number_ = std::max(next_dead_number_, range.last_number() + 1);
+}
+
+std::optional<MessageRun> Queue::find_in_memory(NumberRange range) const {
+  if (!active_) return std::nullopt;
+  auto run = active_->messages.first_run(Sequence{range.first}, Sequence{range.last});
+  if (!run || run->first.value != range.first) return std::nullopt;
+  return run;
+}
+
+std::optional<MessageRun> Queue::first_fresh(Sequence through) {
+  while (true) {
+    auto run = active_->messages.first_run(cursor_, through);
+    NumberRange dead_range;
+    if (!run || active_->dead.empty() || !active_->dead.find_from(run->first.value, &dead_range) ||
+        dead_range.first > run->last().value) {
+      return run;
+    }
+    if (dead_range.first > run->first.value) {
+      run->count = static_cast<std::uint32_t>(dead_range.first - run->first.value);
+      return run;
+    }
+    cursor_ = Sequence{dead_range.last + 1};
+    if (cursor_ > through) return std::nullopt;
+  }
+}
+
+void Queue::skip_dead_gap() {
+  if (!active_ || active_->dead.empty() || loading_) return;
+  NumberRange dead_range;
+  while (has_gap() && active_->dead.find_from(gap_begin_.value, &dead_range) &&
+         dead_range.first <= gap_begin_.value) {
+    // The next message that may be ready is beyond them.
+    if (cursor_ == gap_begin_) cursor_ = Sequence{dead_range.last + 1};
+    gap_begin_ = Sequence{dead_range.last + 1};
+    if (gap_begin_ >= gap_end_) close_gap();
+  }
+}
+
+void Queue::save_dead(v1::QueueState& state) const {
+  if (next_dead_number_ > 1) state.set_next_dead_letter(next_dead_number_);
+  for (auto range = dead().from_number(0); range;
+       range = dead().from_number(range->last_number() + 1)) {
+    v1::DeadRange& saved = *state.add_dead();
+    saved.set_first_sequence(range->sequences.first);
+    saved.set_last_sequence(range->sequences.last);
+    saved.set_first_number(range->first_number);
+    saved.set_reason(range->reason);
+    saved.set_time_ms(range->time_ms);
+  }
+}
+
+void Queue::restore_dead(const v1::QueueState& state) {
+  next_dead_number_ = std::max<std::uint64_t>(state.next_dead_letter(), 1);
+  for (const v1::DeadRange& saved : state.dead()) {
+    apply_dead({{saved.first_sequence(), saved.last_sequence()},
+                saved.first_number(),
+                saved.reason(),
+                saved.time_ms()});
+  }
+}
+
+}  // namespace segue::node

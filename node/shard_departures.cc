@@ -1,0 +1,132 @@
+// How messages leave their queues, come back, or die (class Shard).
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "node/shard.h"
+
+namespace segue::node {
+
+namespace {
+
+/// More are cut: a command must fit into a record.
+constexpr std::size_t kMaxDeadRanges = 50'000;
+
+/// Why a message that departs so becomes a dead letter; nothing if it does not.
+std::optional<v1::DeadReason> dead_reason_of(Departure reason) {
+  switch (reason) {
+    case Departure::kRejected:
+      return v1::DEAD_REASON_REJECTED;
+    case Departure::kExpired:
+      return v1::DEAD_REASON_EXPIRED;
+    case Departure::kMaxlen:
+      return v1::DEAD_REASON_MAXLEN;
+    case Departure::kDeliveryLimit:
+      return v1::DEAD_REASON_DELIVERY_LIMIT;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+bool Shard::has_waiting() const {
+  return !departures_.empty() || !requeues_.empty() || !dead_.empty();
+}
+
+void Shard::depart(HostedQueue& hosted, NumberRange sequences, Departure reason) {
+  if (hosted.settings.dead_letters != nullptr) {
+    if (const auto dead = dead_reason_of(reason)) return bury(hosted, sequences, *dead);
+  }
+  if (hosted.queue.durable()) {
+    departures_.add(hosted.queue.id(), sequences);
+    join_turn();
+  } else {
+    hosted.queue.apply_settle(sequences, context_.disk);
+  }
+}
+
+void Shard::bury(HostedQueue& hosted, NumberRange sequences, v1::DeadReason reason) {
+  if (!hosted.queue.durable()) {
+    hosted.queue.apply_dead(
+        {sequences, hosted.queue.next_dead_number(), reason, context_.clock.wall_ms});
+    context_.queues.note_dead(hosted);
+    return;
+  }
+  auto dead = std::find_if(dead_.begin(), dead_.end(),
+                           [&](const DeadTurn& turn) { return turn.reason == reason; });
+  if (dead == dead_.end()) dead = dead_.insert(dead_.end(), {reason, {}});
+  dead->messages.add(hosted.queue.id(), sequences);
+  join_turn();
+}
+
+void Shard::requeue(HostedQueue& hosted, NumberRange sequences) {
+  if (!hosted.settings.delivery_limit) return back_to_places(hosted, sequences);
+  const auto is_last = [&](std::uint64_t sequence) {
+    return hosted.queue.delivery_count(Sequence{sequence}) >= *hosted.settings.delivery_limit;
+  };
+  for (std::uint64_t at = sequences.first; at <= sequences.last;) {
+    const bool last = is_last(at);
+    std::uint64_t end = at + 1;
+    while (end <= sequences.last && is_last(end) == last) ++end;
+    if (last) {
+      hosted.queue.count_settled(end - at);
+      depart(hosted, {at, end - 1}, Departure::kDeliveryLimit);
+    } else {
+      back_to_places(hosted, {at, end - 1});
+    }
+    at = end;
+  }
+}
+
+void Shard::back_to_places(HostedQueue& hosted, NumberRange sequences) {
+  const bool logged = hosted.queue.durable();
+  if (!logged) hosted.queue.apply_requeue(sequences);
+  hosted.queue.make_ready(sequences, !logged);
+  context_.queues.wake(hosted);
+  if (!logged) return;
+  requeues_.add(hosted.queue.id(), sequences);
+  join_turn();
+}
+
+void Shard::propose_dead(DeadTurn& dead) {
+  for (auto& piece : dead.messages.take(kMaxDeadRanges)) {
+    DeadLetterCommand command;
+    command.time_ms = context_.clock.wall_ms;
+    command.reason = dead.reason;
+    for (QueueRanges& part : piece) {
+      HostedQueue* hosted = context_.queues.find(part.queue);
+      if (hosted == nullptr) continue;  // deleted in this turn
+      const std::uint64_t first = hosted->queue.next_dead_number();
+      std::uint64_t next = first;
+      for (const NumberRange& range : part.sequences) next += range.count();
+      hosted->queue.set_next_dead_number(next);
+      command.queues.push_back({part.queue, first, std::move(part.sequences)});
+    }
+    if (command.queues.empty()) continue;
+    ShardCommand proposed(std::move(command));
+    // Synced whatever the queue asks for: a number that others have seen must not be given again.
+    if (propose(proposed, {}, true, true)) continue;
+    // No room, not even in the reserve: tried again with the next tick.
+    for (DeadRanges& part : std::get<DeadLetterCommand>(proposed).queues) {
+      context_.queues.find(part.queue)->queue.set_next_dead_number(part.first_number);
+      for (const NumberRange& range : part.sequences) dead.messages.add(part.queue, range);
+    }
+  }
+}
+
+void Shard::apply(const DeadLetterCommand& command, bool live) {
+  for (const DeadRanges& part : command.queues) {
+    HostedQueue* hosted = find_for_apply(part.queue, live);
+    if (hosted == nullptr) continue;
+    std::uint64_t number = part.first_number;
+    for (const NumberRange& range : part.sequences) {
+      hosted->queue.apply_dead({range, number, command.reason, command.time_ms});
+      number += range.count();
+    }
+    context_.queues.note_memory(*hosted);
+    if (live) context_.queues.note_dead(*hosted);
+  }
+}
+
+}  // namespace segue::node
