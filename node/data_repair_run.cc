@@ -31,17 +31,23 @@ std::string folder_name() {
   return std::string(text.data(), size);
 }
 
+constexpr std::uint64_t kDeadLettersUnknown = 1'000'000;
+
 /// Nothing is known of deliveries: any message may have been delivered.
 std::string shard_state(const std::string* before,
                         const std::vector<storage::RepairedQueue>& queues) {
   v1::ShardState state;
   if (before != nullptr && !state.ParseFromString(*before)) state.Clear();
-  state.set_version(1);
+  state.set_version(2);
   std::map<std::uint64_t, v1::QueueState*> known;
   for (v1::QueueState& queue : *state.mutable_queues()) known[queue.queue_id()] = &queue;
   for (const storage::RepairedQueue& queue : queues) {
     v1::QueueState*& saved = known[queue.id.value];
-    if (saved == nullptr) saved = state.add_queues();
+    if (saved == nullptr) {
+      saved = state.add_queues();
+      // Nor of dead letters: a number that other queues have seen must not be given again.
+      saved->set_next_dead_letter(kDeadLettersUnknown + 2 * queue.last.value);
+    }
     saved->set_queue_id(queue.id.value);
     saved->set_next_sequence(std::max(saved->next_sequence(), queue.last.next().value));
     saved->set_delivery_mark(std::max(saved->delivery_mark(), queue.last.value));

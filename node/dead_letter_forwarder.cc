@@ -32,7 +32,8 @@ constexpr Duration kHomeless = std::chrono::milliseconds(kHomelessMs);
 /// a session to fence.
 constexpr std::uint64_t kSession = 1;
 
-/// Longer than any id of a client.
+/// What the producer ids of a queue's letters begin with; the target's number follows, so that each
+/// target's memory of them is its own. Longer than any id of a client.
 std::string producer_of(const Queue& queue, std::uint64_t life) {
   std::string id = "dead letters of a queue, published by the node that has it; queue number ";
   static_assert(sizeof("dead letters of a queue, published by the node that has it; ") - 1 +
@@ -41,7 +42,7 @@ std::string producer_of(const Queue& queue, std::uint64_t life) {
   id += std::to_string(queue.id().value);
   // A transient queue counts from 1 again after a restart.
   if (!queue.durable()) id += " in life " + std::to_string(life);
-  return id;
+  return id + " to number ";
 }
 
 }  // namespace
@@ -118,11 +119,12 @@ std::uint64_t DeadLetterForwarder::most_bytes() const {
 
 bool DeadLetterForwarder::has_room(const DeadLetterStream& stream) const {
   std::uint64_t unsent = 0;
-  for (const auto& [shard, part] : parts_) unsent += part.bytes;
+  for (const auto& [target, part] : parts_) unsent += part.bytes;
   return turn_left_ > 0 && stream.bytes() + unsent < kStreamBytes && bytes_ + unsent < most_bytes();
 }
 
 void DeadLetterForwarder::pump(HostedQueue& hosted, DeadLetterStream& stream) {
+  if (clock_.now < stream.paused_until) return;
   if (stream.waits && !available(*stream.waits) && clock_.now < stream.look_again) return;
   stream.waits.reset();
   rewritten_ = {};
@@ -167,19 +169,15 @@ DeadLetterForwarder::Went DeadLetterForwarder::send_run(HostedQueue& hosted,
       }
       continue;
     }
-    std::uint32_t shards = 0;
-    if (!can_go(stream, &shards)) return Went::kWaits;
-    stream.sent(number, sequence, shards);
+    if (!can_go(stream)) return Went::kWaits;
+    stream.sent(number, sequence, static_cast<std::uint32_t>(rewritten_.targets.size()));
     add_to_parts(hosted, stream, run, run.begin + i, number);
   }
   return Went::kOn;
 }
 
-bool DeadLetterForwarder::can_go(DeadLetterStream& stream, std::uint32_t* shards) {
-  ShardId last{kMaxShards};
+bool DeadLetterForwarder::can_go(DeadLetterStream& stream) {
   for (const DeadLetterTarget& target : rewritten_.targets) {
-    if (target.shard == std::exchange(last, target.shard)) continue;
-    ++*shards;
     if (available(target.shard)) continue;
     stream.waits = target.shard;
     stream.look_again = clock_.now + kLongestPause;
@@ -211,10 +209,6 @@ void DeadLetterForwarder::rewrite(const HostedQueue& hosted, const DeadLetters::
     std::erase_if(rewritten_.targets,
                   [&](const DeadLetterTarget& target) { return goes_round(header, target.name); });
   }
-  std::sort(rewritten_.targets.begin(), rewritten_.targets.end(),
-            [](const DeadLetterTarget& one, const DeadLetterTarget& other) {
-              return one.shard != other.shard ? one.shard < other.shard : one.queue < other.queue;
-            });
   rewritten_.header = header.SerializeAsString();
 }
 
@@ -250,55 +244,44 @@ void DeadLetterForwarder::add_to_parts(HostedQueue& hosted, DeadLetterStream& st
   const SharedBytes body = run.batch->body_run(place, 1);
   // A header that its neighbour has too stands in the batch once; here it counts all the same.
   const std::uint64_t bytes = body.size() + rewritten_.header.size() + kMessageBytes;
-  Part* part = nullptr;
-  ShardId last{kMaxShards};
   for (const DeadLetterTarget& target : rewritten_.targets) {
-    if (part == nullptr || target.shard != last) {
-      last = target.shard;
-      part = &parts_[target.shard];
-      if (!part->numbers.empty() && part->bytes + bytes > options_.batch_bytes) {
-        send_part(hosted, stream, last, *part);
-        *part = {};
-      }
-      part->messages.add(rewritten_.header, body);
-      part->numbers.push_back(number);
-      part->bytes += bytes;
-      part->needs = std::max(part->needs, rewritten_.needs);
+    Part& part = parts_[target.queue];
+    if (!part.numbers.empty() && part.bytes + bytes > options_.batch_bytes) {
+      send_part(hosted, stream, target.queue, part);
+      part = {};
     }
-    part->targets[target.queue].push_back(part->messages.count() - 1);
+    part.shard = target.shard;
+    part.messages.add(rewritten_.header, body);
+    part.numbers.push_back(number);
+    part.bytes += bytes;
+    part.needs = std::max(part.needs, rewritten_.needs);
   }
 }
 
 void DeadLetterForwarder::send_parts(HostedQueue& hosted, DeadLetterStream& stream) {
-  for (auto& [shard, part] : parts_) send_part(hosted, stream, shard, part);
+  for (auto& [target, part] : parts_) send_part(hosted, stream, target, part);
   parts_.clear();
 }
 
-void DeadLetterForwarder::send_part(HostedQueue& hosted, DeadLetterStream& stream, ShardId shard,
+void DeadLetterForwarder::send_part(HostedQueue& hosted, DeadLetterStream& stream, QueueId target,
                                     Part& part) {
   const Queue& queue = hosted.queue;
   const auto lowest = queue.dead().from_number(0);
   const std::uint64_t settled_below =
       std::min(lowest ? lowest->first_number : part.numbers.front(), part.numbers.front());
   stream.forget_below(settled_below);
-  Outlet& outlet = outlets_of_[shard];
+  Outlet& outlet = outlets_of_[part.shard];
   v1::ShardPublish publish;
   publish.set_batch_id(++last_batch_);
-  publish.set_shard(shard.value);
-  publish.set_producer_id(stream.producer());
+  publish.set_shard(part.shard.value);
+  publish.set_producer_id(stream.producer() + std::to_string(target.value));
   publish.set_producer_session(kSession);
   publish.set_settled_below(settled_below);
   publish.set_first_seq(part.numbers.front());
   if (part.numbers.back() - part.numbers.front() + 1 != part.numbers.size()) {
     publish.mutable_seqs()->Add(part.numbers.begin(), part.numbers.end());
   }
-  for (auto& [target, places] : part.targets) {
-    v1::QueueTarget& to = *publish.add_targets();
-    to.set_queue_id(target.value);
-    if (places.size() < part.numbers.size()) {
-      to.mutable_messages()->Add(places.begin(), places.end());
-    }
-  }
+  publish.add_targets()->set_queue_id(target.value);
   publish.set_resumes(std::exchange(outlet.refusing, false));
   MessageBatchBuilder::Built built = part.messages.take();
   publish.set_batch(std::move(built.batch));
@@ -307,7 +290,8 @@ void DeadLetterForwarder::send_part(HostedQueue& hosted, DeadLetterStream& strea
   ++outlet.batches;
   stream.batch_sent(bytes);
   bytes_ += bytes;
-  batches_[last_batch_] = {queue.id(), stream.generation(), shard, std::move(part.numbers), bytes};
+  batches_[last_batch_] = {queue.id(), stream.generation(), part.shard, std::move(part.numbers),
+                           bytes};
   outlets_->publish(std::move(publish), std::move(built.bodies), part.needs);
 }
 
@@ -341,6 +325,7 @@ void DeadLetterForwarder::on_stored(std::uint64_t batch_id) {
   HostedQueue* hosted = queues_.find(batch.queue);
   if (stream == nullptr || hosted == nullptr) return;
   stream->went_well();
+  stream->pause = Duration{};
   for (const std::uint64_t number : batch.numbers) {
     Sequence sequence;
     if (stream->stored(number, &sequence)) settle(*hosted, sequence);
@@ -353,12 +338,23 @@ void DeadLetterForwarder::on_refused(std::uint64_t batch_id, const std::string& 
   if (batch.numbers.empty()) return;
   Outlet& outlet = outlets_of_[batch.shard];
   if (!std::exchange(outlet.refusing, true)) {
+    if (outlet.pause <= kFirstPause) {
+      log_.info("dead_letters_wait", {{"shard", batch.shard}, {"reason", reason}});
+    }
     outlet.pause = std::clamp(outlet.pause, kFirstPause, kLongestPause);
     outlet.again = clock_.now + outlet.pause;
     outlet.pause *= 2;
-    log_.info("dead_letters_wait", {{"shard", batch.shard}, {"reason", reason}});
   }
   if (stream != nullptr) stream->rewind();
+}
+
+void DeadLetterForwarder::on_full(std::uint64_t batch_id) {
+  Batch batch;
+  DeadLetterStream* stream = answered(batch_id, batch);
+  if (stream == nullptr) return;
+  stream->rewind();
+  stream->pause = std::clamp(stream->pause * 2, kFirstPause, kLongestPause);
+  stream->paused_until = clock_.now + stream->pause;
 }
 
 void DeadLetterForwarder::on_lost(std::uint64_t batch_id) {

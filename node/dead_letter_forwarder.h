@@ -54,13 +54,14 @@ class DeadLetterForwarder final : public DeadLetterAnswers {
 
   void on_stored(std::uint64_t batch_id) override;
   void on_refused(std::uint64_t batch_id, const std::string& reason) override;
+  void on_full(std::uint64_t batch_id) override;
   void on_lost(std::uint64_t batch_id) override;
   void on_reachable() override;
 
  private:
   using Streams = std::map<QueueId, std::unique_ptr<DeadLetterStream>>;
 
-  /// Letters of one queue to one shard, on their way.
+  /// Letters of one queue to another one, on their way.
   struct Batch {
     QueueId queue;
     std::uint64_t generation = 0;
@@ -79,7 +80,7 @@ class DeadLetterForwarder final : public DeadLetterAnswers {
   struct Part {
     MessageBatchBuilder messages;
     std::vector<std::uint64_t> numbers;
-    std::map<QueueId, std::vector<std::uint32_t>> targets;  // places
+    ShardId shard;
     std::uint64_t bytes = 0;
     CatalogIndex needs;
   };
@@ -112,12 +113,12 @@ class DeadLetterForwarder final : public DeadLetterAnswers {
   Went drop(HostedQueue& hosted, DeadLetterStream& stream, std::uint64_t number, Sequence sequence,
             std::int64_t died_ms);
   bool available(ShardId shard);
-  /// Whether the letter's targets are; else the stream waits for one of them.
-  bool can_go(DeadLetterStream& stream, std::uint32_t* shards);
+  /// Whether the shards of the letter's targets are; else the stream waits for one of them.
+  bool can_go(DeadLetterStream& stream);
   void add_to_parts(HostedQueue& hosted, DeadLetterStream& stream, const MessageRun& run,
                     std::uint32_t place, std::uint64_t number);
   void send_parts(HostedQueue& hosted, DeadLetterStream& stream);
-  void send_part(HostedQueue& hosted, DeadLetterStream& stream, ShardId shard, Part& part);
+  void send_part(HostedQueue& hosted, DeadLetterStream& stream, QueueId target, Part& part);
   void settle(HostedQueue& hosted, Sequence sequence);
   /// Takes the batch out of what is on its way; its stream, unless that has gone on without it.
   DeadLetterStream* answered(std::uint64_t batch_id, Batch& batch);
@@ -135,9 +136,9 @@ class DeadLetterForwarder final : public DeadLetterAnswers {
   std::map<ShardId, Outlet> outlets_of_;
   std::unordered_map<std::uint64_t, Batch> batches_;
   std::uint64_t last_batch_ = 0;
-  std::uint64_t bytes_ = 0;      // of all batches
-  std::uint64_t turn_left_ = 0;  // letters that this turn may still send
-  std::map<ShardId, Part> parts_;
+  std::uint64_t bytes_ = 0;        // of all batches
+  std::uint64_t turn_left_ = 0;    // letters that this turn may still send
+  std::map<QueueId, Part> parts_;  // by target
   Rewritten rewritten_;
 };
 

@@ -44,6 +44,8 @@ class DeadLetterAnswers {
   virtual void on_stored(std::uint64_t batch_id) = 0;
   /// Nothing was stored; it may be later.
   virtual void on_refused(std::uint64_t batch_id, const std::string& reason) = 0;
+  /// The queue has no room, or not for all of them: what it has not taken is to be sent again.
+  virtual void on_full(std::uint64_t batch_id) = 0;
   /// The link went down: it may have been stored.
   virtual void on_lost(std::uint64_t batch_id) = 0;
   /// A node can be reached that could not.

@@ -26,12 +26,12 @@ class DeadLetterStream {
 
   struct Letter {
     Sequence sequence;
-    std::uint32_t parts = 0;  // shards that have not answered
+    std::uint32_t parts = 0;  // targets that have not answered
   };
 
   explicit DeadLetterStream(std::string producer) : producer_(std::move(producer)) {}
 
-  /// The producer id under which the queue's dead letters are published.
+  /// What the producer ids begin with under which the queue's dead letters are published.
   const std::string& producer() const { return producer_; }
   /// Answers to what was sent in an earlier one do not count.
   std::uint64_t generation() const { return generation_; }
@@ -40,11 +40,11 @@ class DeadLetterStream {
 
   /// The dead letters to look at next; nothing if there are none, or none in the window.
   std::optional<DeadLetters::Range> next(const DeadLetters& dead);
-  /// The letter at next() is under way to `parts` shards.
+  /// The letter at next() is under way to `parts` targets.
   void sent(std::uint64_t number, Sequence sequence, std::uint32_t parts);
   /// The letter at next() is done with, or cannot be read.
   void skip(std::uint64_t number);
-  /// A shard has it. True when that was the last one: it is done with.
+  /// A target has it. True when that was the last one: it is done with.
   bool stored(std::uint64_t number, Sequence* sequence);
   /// There are no dead letters below any more.
   void forget_below(std::uint64_t number);
@@ -84,6 +84,8 @@ class DeadLetterStream {
   bool queued = false;           // to be looked at in this turn
   std::optional<ShardId> waits;  // for this shard, or until it is time to look again
   TimePoint look_again{};
+  TimePoint paused_until{};  // a target was full
+  Duration pause{};
   /// Since when the letter of this number has been found to go nowhere.
   std::uint64_t homeless = 0;
   TimePoint homeless_since{};

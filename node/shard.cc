@@ -195,7 +195,9 @@ void Shard::end_turn() {
     for (DeadTurn& dead : dead_) propose_dead(dead);
     std::erase_if(dead_, [](const DeadTurn& dead) { return dead.messages.empty(); });
   }
-  if (has_waiting() || departure_answers_.empty()) return;
+  if (has_waiting()) return;
+  departures_sync_ = false;
+  if (departure_answers_.empty()) return;
   // Answers to departures of earlier turns wait for what is on its way.
   for (Answer& waiting : departure_answers_) {
     if (pending_.empty()) {

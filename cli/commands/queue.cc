@@ -22,6 +22,7 @@ constexpr const char* kDeclareHelp =
     "  segue queue declare scratch --transient --auto-delete\n"
     "  segue queue declare metrics --durability 50     # confirmed when written, synced each 50 "
     "ms\n"
+    "  segue queue declare orders -a x-dead-letter-exchange=dead -a x-delivery-limit=5\n"
     "  segue queue declare                             # the server makes a name, and it is "
     "printed\n";
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "common/random.h"
@@ -119,6 +120,40 @@ TEST_F(DeadLetterForwarderTest, ATargetThatTakesNothingNowIsTriedAgain) {
   world.settle_down();
   EXPECT_EQ(world.status(1).dead_lettering(), 0u);
   EXPECT_EQ(world.drain(2), (Bodies{"a", "b"}));
+}
+
+TEST_F(DeadLetterForwarderTest, ATargetThatIsFullHoldsUpItsSourceAlone) {
+  world.declare(3, 1, {});
+  world.declare(5, 0, {.arguments = {{"x-dead-letter-exchange", world.text("other")}}});
+  world.set_route("dlx", {2, 3});
+  world.set_route("other", {3});
+  world.full = {2};
+  publish_and_reject("a");
+  publish_and_reject("b", 5);
+  publish_and_reject("c");
+  world.settle_down();
+  EXPECT_EQ(world.status(1).dead_lettering(), 2u);
+  EXPECT_EQ(world.status(5).dead_lettering(), 0u);
+  world.full = {};
+  world.settle_down();
+  EXPECT_EQ(world.status(1).dead_lettering(), 0u);
+  EXPECT_EQ(world.drain(2), (Bodies{"a", "c"}));
+  Bodies others = world.drain(3);
+  std::sort(others.begin(), others.end());
+  EXPECT_EQ(others, (Bodies{"a", "b", "c"}));
+}
+
+TEST_F(DeadLetterForwarderTest, ATargetThatComesLaterGetsItsOwn) {
+  world.declare(3, 1, {});
+  publish_and_reject("a");
+  world.turn(0);
+  ASSERT_TRUE(world.carry(0, 1));
+  world.turn(1);
+  world.crash(0);
+  world.set_route("dlx", {2, 3});  // bound between the two sendings
+  world.settle_down();
+  EXPECT_EQ(world.drain(2), Bodies{"a"});
+  EXPECT_EQ(world.drain(3), Bodies{"a"});
 }
 
 TEST_F(DeadLetterForwarderTest, OneThatGoesNowhereIsDroppedAfterAMoment) {

@@ -191,6 +191,11 @@ class DeadLetterWorld {
     if (wire.letters.empty()) return false;
     auto [publish, bodies] = std::move(wire.letters.front());
     wire.letters.pop_front();
+    if (full.contains(publish.targets(0).queue_id())) {
+      wire.open.erase(publish.batch_id());
+      nodes_[from]->host->dead_letter_answers().on_full(publish.batch_id());
+      return true;
+    }
     nodes_[to]->host->on_publish(wire.peer, publish, std::move(bodies));
     return true;
   }
@@ -270,6 +275,7 @@ class DeadLetterWorld {
   storage::FakeDiskDataCenter& disk(std::uint32_t node) { return nodes_[node]->disk; }
   QueueHost& host(std::uint32_t node) { return *nodes_[node]->host; }
 
+  std::set<std::uint64_t> full;  // queues that take no letters
   QueueHost::Options options;
   ManualClock clock;
   CaptureLogger logger;
