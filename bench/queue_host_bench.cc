@@ -30,7 +30,14 @@ class NoDisk final : public storage::DiskDataCenter {
     done(Status(Code::kNotFound, "nothing is kept"));
   }
   void settle(QueueId, Sequence, Sequence) override {}
+  bool has_expired(QueueId, const storage::ExpiryScan&) const override { return false; }
+  void find_expired(QueueId, const storage::ExpiryScan&,
+                    std::function<void(Result<storage::ExpiredMessages>)> done) override {
+    done(storage::ExpiredMessages());
+  }
   void drop_queue(QueueId) override {}
+  std::optional<NumberRange> valid_run(QueueId, Sequence, Sequence) const override { return {}; }
+  std::uint64_t body_bytes(QueueId, Sequence, Sequence) const override { return 0; }
   storage::StoredQueue stored(QueueId) const override { return {}; }
   void checkpoint(ShardId, LogIndex, std::string, std::function<void(Status)> done) override {
     done({});

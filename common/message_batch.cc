@@ -66,13 +66,25 @@ Result<MessageBatchPtr> MessageBatch::parse(SharedBytes batch, SharedBytes bodie
     parsed->headers_.emplace_back(store->data() + at, header.size());
   }
   parsed->header_store_ = std::move(store);
+  parsed->find_expirations();
   return MessageBatchPtr(std::move(parsed));
+}
+
+void MessageBatch::find_expirations() {
+  for (std::size_t i = 0; i < headers_.size(); ++i) {
+    const std::int64_t expiration = find_expiration(headers_[i]);
+    if (expiration == kNoExpiration) continue;
+    if (expirations_.empty()) expirations_.assign(headers_.size(), kNoExpiration);
+    expirations_[i] = expiration;
+    if (!can_expire() || expiration < least_expiration_) least_expiration_ = expiration;
+  }
 }
 
 std::size_t MessageBatch::memory_bytes() const {
   return sizeof(*this) + serialized_.size() + bodies_.size() +
          headers_.size() * sizeof(headers_[0]) + header_index_.size() * sizeof(header_index_[0]) +
-         offsets_.size() * sizeof(offsets_[0]) + header_store_->size();
+         offsets_.size() * sizeof(offsets_[0]) + expirations_.size() * sizeof(expirations_[0]) +
+         header_store_->size();
 }
 
 void MessageBatchBuilder::add(const MessageBatchPtr& batch, std::uint32_t first,

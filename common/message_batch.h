@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/bytes.h"
+#include "common/expiry.h"
 #include "common/ids.h"
 #include "common/status.h"
 
@@ -18,9 +19,10 @@ namespace segue {
 /// messages, on any thread.
 class MessageBatch {
  public:
-  /// Reads a serialized segue.v1.MessageBatch without looking inside the headers, and checks it
-  /// against its bodies: header indexes in range, sizes adding up to bodies.size(), at least one
-  /// message and one header. Errors are FRAME_ERROR and say which field is wrong.
+  /// Reads a serialized segue.v1.MessageBatch without looking inside the headers (but for their
+  /// expiration), and checks it against its bodies: header indexes in range, sizes adding up to
+  /// bodies.size(), at least one message and one header. Errors are FRAME_ERROR and say which field
+  /// is wrong.
   static Result<std::shared_ptr<const MessageBatch>> parse(SharedBytes batch, SharedBytes bodies);
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(offsets_.size() - 1); }
@@ -44,6 +46,13 @@ class MessageBatch {
   std::uint64_t body_bytes(std::uint32_t first, std::uint32_t count) const {
     return offsets_[first + count] - offsets_[first];
   }
+  /// The message's own expiration in milliseconds, or kNoExpiration.
+  std::int64_t expiration(std::uint32_t message) const {
+    return expirations_.empty() ? kNoExpiration : expirations_[header_number(message)];
+  }
+  /// The least of all of them; kNoExpiration if no message has one.
+  std::int64_t least_expiration() const { return least_expiration_; }
+  bool can_expire() const { return least_expiration_ != kNoExpiration; }
   /// The batch as it was serialized, and all bodies.
   const SharedBytes& serialized() const { return serialized_; }
   const SharedBytes& bodies() const { return bodies_; }
@@ -52,13 +61,16 @@ class MessageBatch {
 
  private:
   MessageBatch() = default;
+  void find_expirations();
 
   SharedBytes serialized_;
   SharedBytes bodies_;
   std::shared_ptr<const std::string> header_store_;
   std::vector<std::string_view> headers_;  // into header_store_
   std::vector<std::uint32_t> header_index_;
-  std::vector<std::uint64_t> offsets_;  // count() + 1 of them
+  std::vector<std::uint64_t> offsets_;     // count() + 1 of them
+  std::vector<std::int64_t> expirations_;  // by header; empty: there are none
+  std::int64_t least_expiration_ = kNoExpiration;
 };
 
 using MessageBatchPtr = std::shared_ptr<const MessageBatch>;
@@ -69,12 +81,14 @@ struct MessageRun {
   MessageBatchPtr batch;
   std::uint32_t begin = 0;  // place of the first one in the batch
   std::uint32_t count = 0;
+  /// When they came to the queue, milliseconds since 1970-01-01 UTC; 0: not known.
+  std::int64_t arrived_ms = 0;
 
   Sequence last() const { return first.next(count - 1); }
   std::uint64_t body_bytes() const { return batch->body_bytes(begin, count); }
   /// The part of the run that starts `skip` messages in and has `length` messages.
   MessageRun part(std::uint32_t skip, std::uint32_t length) const {
-    return {first.next(skip), batch, begin + skip, length};
+    return {first.next(skip), batch, begin + skip, length, arrived_ms};
   }
 };
 

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "common/bytes.h"
+#include "common/expiry.h"
 #include "common/ids.h"
 #include "common/message_batch.h"
+#include "common/range_set.h"
 #include "common/status.h"
 #include "storage/gc_options.h"
 #include "storage/log_record.h"
@@ -49,6 +51,25 @@ struct LoadedMessages {
   /// Those of them that are not in the quarantine file: whoever settles them destroys them.
   std::vector<Sequence> not_set_aside = {};
   Sequence scanned_through;  // everything valid up to here is in `runs` or `corrupt`
+};
+
+/// A look for stored messages of a queue that have expired.
+struct ExpiryScan {
+  ExpiryRule rule;
+  std::int64_t now_ms = 0;
+  Sequence from;
+  /// Messages that were found before, but could not leave the queue then, may be in here; nothing
+  /// if `again_last` is below.
+  Sequence again_first{1};
+  Sequence again_last;
+  std::size_t max_ranges = 8192;  // about so many are found at once
+};
+
+struct ExpiredMessages {
+  std::vector<NumberRange> ranges;  // in order; each number is that of a valid message
+  Sequence scanned_through;         // everything up to here was looked at
+  bool more = false;                // beyond it there may be some
+  std::uint64_t looked_at = 0;      // messages
 };
 
 /// One of the files that hold a queue's messages, with its index.
@@ -134,8 +155,20 @@ class DiskDataCenter {
   /// Marks stored messages as gone; sequences that are not stored, or settled already, are ignored.
   /// Cheap: a segment without valid messages is removed in the background.
   virtual void settle(QueueId queue, Sequence first, Sequence last) = 0;
+  /// Whether find_expired() may find something. Looks at no file.
+  virtual bool has_expired(QueueId queue, const ExpiryScan& scan) const = 0;
+  /// Looks for messages that have expired, in one segment at a time: reads indexes, no messages.
+  /// Those that no store() has written yet are left out.
+  virtual void find_expired(QueueId queue, const ExpiryScan& scan,
+                            std::function<void(Result<ExpiredMessages>)> done) = 0;
   /// Removes all of the queue's files in the background. Pending calls on it end with NOT_FOUND.
   virtual void drop_queue(QueueId queue) = 0;
+  /// The first valid messages of [from, through] that have sequences without a hole; looks at no
+  /// file.
+  virtual std::optional<NumberRange> valid_run(QueueId queue, Sequence from,
+                                               Sequence through) const = 0;
+  /// Bytes of the bodies of valid messages in [first, last]; looks at no file.
+  virtual std::uint64_t body_bytes(QueueId queue, Sequence first, Sequence last) const = 0;
   /// Counts; zeros for a queue that has nothing stored.
   virtual StoredQueue stored(QueueId queue) const = 0;
 

@@ -199,9 +199,30 @@ void FileDiskDataCenter::settle(QueueId queue, Sequence first, Sequence last) {
   segments_.settle(queue, first, last);
 }
 
+bool FileDiskDataCenter::has_expired(QueueId queue, const ExpiryScan& scan) const {
+  const SegmentTable* const table = segments_.table(queue);
+  return table != nullptr && table->any_expired(scan);
+}
+
+void FileDiskDataCenter::find_expired(QueueId queue, const ExpiryScan& scan,
+                                      std::function<void(Result<ExpiredMessages>)> done) {
+  segments_.find_expired(queue, scan, std::move(done));
+}
+
 void FileDiskDataCenter::drop_queue(QueueId queue) {
   segments_.drop_queue(queue);
   if (collector_) collector_->forget(queue);
+}
+
+std::optional<NumberRange> FileDiskDataCenter::valid_run(QueueId queue, Sequence from,
+                                                         Sequence through) const {
+  const SegmentTable* const table = segments_.table(queue);
+  return table == nullptr ? std::nullopt : table->valid_run(from, through);
+}
+
+std::uint64_t FileDiskDataCenter::body_bytes(QueueId queue, Sequence first, Sequence last) const {
+  const SegmentTable* const table = segments_.table(queue);
+  return table == nullptr ? 0 : table->body_bytes(first, last);
 }
 
 StoredQueue FileDiskDataCenter::stored(QueueId queue) const {

@@ -41,7 +41,13 @@ class FileDiskDataCenter final : public DiskDataCenter {
   void load(QueueId queue, Sequence from, Sequence through, std::size_t max_bytes,
             std::function<void(Result<LoadedMessages>)> done) override;
   void settle(QueueId queue, Sequence first, Sequence last) override;
+  bool has_expired(QueueId queue, const ExpiryScan& scan) const override;
+  void find_expired(QueueId queue, const ExpiryScan& scan,
+                    std::function<void(Result<ExpiredMessages>)> done) override;
   void drop_queue(QueueId queue) override;
+  std::optional<NumberRange> valid_run(QueueId queue, Sequence from,
+                                       Sequence through) const override;
+  std::uint64_t body_bytes(QueueId queue, Sequence first, Sequence last) const override;
   StoredQueue stored(QueueId queue) const override;
   void checkpoint(ShardId shard, LogIndex applied, std::string state,
                   std::function<void(Status)> done) override;

@@ -219,8 +219,11 @@ Status SegmentRecovery::recover_index(const Queue& queue, const CheckpointSegmen
   File& index = **opened;
   auto size = index.size();
   if (!size.is_ok()) return size.status();
-  const std::uint64_t expected = IndexEntry::place(named.messages);
-  if (*size > expected) cut(path, expected);
+  // With a damaged header the index is made again, and cut then.
+  const auto timed = index_is_timed(index);
+  segment.timed = timed.is_ok() && *timed;
+  const std::uint64_t expected = IndexEntry::place(named.messages, segment.timed);
+  if (timed.is_ok() && *size > expected) cut(path, expected);
   const Status scanned =
       scan_index(index, queue->id, named.first, named.messages, records_end(named),
                  [&](const IndexEntry& entry) {
@@ -241,10 +244,7 @@ Status SegmentRecovery::recover_index(const Queue& queue, const CheckpointSegmen
   context_.log.warn(
       "index_damaged",
       {{"queue", queue->name_in_directory()}, {"queue_id", queue->id}, {"reason", scanned}});
-  segment.sequences = {};
-  segment.validity = {};
-  segment.sizes = {};
-  segment.body_bytes = segment.valid_body_bytes = segment.written = 0;
+  segment.forget_messages();
   return rebuild(queue, named, &index, segment);
 }
 
@@ -267,6 +267,7 @@ Status SegmentRecovery::rebuild(const Queue& queue, const CheckpointSegment& nam
             "come back. Restore the file; or segue check --repair makes it anew, and takes them as "
             "not settled");
   }
+  segment.timed = any_timed(rebuilt->entries);
   for (const IndexEntry& entry : rebuilt->entries) {
     segment.append_recovered(named.first.next(entry.sequence_offset), entry);
   }
@@ -282,7 +283,7 @@ Status SegmentRecovery::write_rebuilt(QueueFiles& queue, const CheckpointSegment
   if (!index.is_ok()) return index.status();
   SEGUE_RETURN_IF_ERROR(write_index(**index, queue.id, named.first, rebuilt.entries));
   const auto found = static_cast<std::uint32_t>(rebuilt.entries.size());
-  SEGUE_RETURN_IF_ERROR((*index)->truncate(IndexEntry::place(found)));
+  SEGUE_RETURN_IF_ERROR((*index)->truncate(IndexEntry::place(found, any_timed(rebuilt.entries))));
   if (Status synced = (*index)->sync(); !synced.is_ok()) {
     context_.fatal(synced);
     return synced;

@@ -18,13 +18,14 @@ const char* IndexCursor::raw(std::uint32_t ordinal) {
   if (index_ == nullptr || ordinal >= count_) return nullptr;
   const auto in_window = [&]() -> const char* {
     if (ordinal < window_first_) return nullptr;
-    const std::uint64_t at = std::uint64_t{ordinal - window_first_} * IndexEntry::kSize;
-    return at + IndexEntry::kSize <= window_.size() ? window_.data() + at : nullptr;
+    const std::uint64_t at = (ordinal - window_first_) * IndexEntry::size(timed_);
+    return at + IndexEntry::size(timed_) <= window_.size() ? window_.data() + at : nullptr;
   };
   if (const char* const found = in_window()) return found;
   window_first_ = ordinal;
-  window_.resize(std::size_t{std::min(kEntriesAtOnce, count_ - ordinal)} * IndexEntry::kSize);
-  const auto read = index_->read(IndexEntry::place(ordinal), window_.data(), window_.size());
+  window_.resize(std::min(kEntriesAtOnce, count_ - ordinal) * IndexEntry::size(timed_));
+  const auto read =
+      index_->read(IndexEntry::place(ordinal, timed_), window_.data(), window_.size());
   window_.resize(read.is_ok() ? *read : 0);
   return in_window();
 }
@@ -32,7 +33,7 @@ const char* IndexCursor::raw(std::uint32_t ordinal) {
 std::optional<IndexEntry> IndexCursor::entry(std::uint32_t ordinal) {
   const char* const bytes = raw(ordinal);
   if (bytes == nullptr) return {};
-  return IndexEntry::decode(bytes, segment_);
+  return IndexEntry::decode(bytes, segment_, timed_);
 }
 
 SegmentCheck::SegmentCheck(FileSystem& files, CheckReport& report, const Queue& queue,
@@ -58,7 +59,8 @@ CheckFinding SegmentCheck::in_index(std::uint64_t offset, std::string what) cons
 void SegmentCheck::run() {
   if (const Status opened = open(); !opened.is_ok()) return report_.problem(data_path_, opened);
   scanner_ = std::make_unique<SegmentScanner>(*data_, std::min(data_bytes_, named_.data_bytes));
-  entries_ = std::make_unique<IndexCursor>(index_.get(), named_.first, named_.messages);
+  entries_ =
+      std::make_unique<IndexCursor>(index_.get(), named_.first, named_.messages, index_timed_);
   check_index_header();
   check_data_header();
   check_records();
@@ -92,13 +94,16 @@ Status SegmentCheck::open() {
   if (!index_size.is_ok()) return index_size.status();
   index_bytes_ = *index_size;
   report_.file();
-  report_.bytes(std::min(index_bytes_, IndexEntry::place(named_.messages)));
+  // A header that is damaged is told of later.
+  const auto timed = index_is_timed(*index_);
+  index_timed_ = timed.is_ok() && *timed;
+  report_.bytes(std::min(index_bytes_, IndexEntry::place(named_.messages, index_timed_)));
   return {};
 }
 
 void SegmentCheck::check_index_header() {
   if (index_ == nullptr) return;
-  const std::uint64_t expected = IndexEntry::place(named_.messages);
+  const std::uint64_t expected = IndexEntry::place(named_.messages, index_timed_);
   if (index_bytes_ < expected) {
     report_.add(in_index(index_bytes_, "is cut short: the checkpoint names " +
                                            std::to_string(named_.messages) + " messages, " +
@@ -111,7 +116,7 @@ void SegmentCheck::check_index_header() {
   const auto header = IndexHeader::decode(bytes);
   if (!header.is_ok()) {
     report_.add(in_index(0, header.status().message()));
-  } else if (*header != IndexHeader{queue_.id, named_.first}) {
+  } else if (*header != IndexHeader{queue_.id, named_.first, index_timed_}) {
     report_.add(in_index(16, "names another queue or segment"));
   }
 }
@@ -138,7 +143,7 @@ void SegmentCheck::check_records() {
 }
 
 bool SegmentCheck::check_record() {
-  auto head = scanner_->bytes(offset_, MessageRecord::kSize);
+  auto head = scanner_->bytes(offset_, MessageRecord::kTimedSize);
   if (!head.is_ok()) {
     report_.problem(data_path_, head.status());
     return false;
@@ -162,7 +167,9 @@ bool SegmentCheck::check_record() {
       static_cast<std::uint32_t>(record->sequence.value - named_.first.value);
   expected.data_offset = static_cast<std::uint32_t>(offset_);
   expected.body_bytes = record->body_bytes;
-  if (MessageRecord::checksum_payload(bytes->substr(MessageRecord::kSize), queue_.id) ==
+  expected.arrived_ms = record->arrived_ms;
+  expected.expiration_ms = record->expiration_ms;
+  if (MessageRecord::checksum_payload(record->payload(*bytes), queue_.id) ==
       record->payload_checksum) {
     ++good_;
   } else {
@@ -206,7 +213,7 @@ bool SegmentCheck::damaged_record() {
     return true;
   }
   for (++offset_; offset_ < scanner_->end(); ++offset_) {
-    auto bytes = scanner_->bytes(offset_, MessageRecord::kSize);
+    auto bytes = scanner_->bytes(offset_, MessageRecord::kTimedSize);
     if (!bytes.is_ok()) {
       report_.problem(data_path_, bytes.status());
       return false;
@@ -224,8 +231,8 @@ bool SegmentCheck::damaged_record() {
 void SegmentCheck::check_entry(const IndexEntry& expected) {
   const char* const raw = entries_->raw(ordinal_);
   if (raw == nullptr) return;  // told with the index's size, or its absence
-  const std::uint64_t place = IndexEntry::place(ordinal_);
-  auto entry = IndexEntry::decode(raw, named_.first);
+  const std::uint64_t place = IndexEntry::place(ordinal_, index_timed_);
+  auto entry = IndexEntry::decode(raw, named_.first, index_timed_);
   if (entry) {
     unsettled_ += entry->valid();
     const bool known_flags = (entry->flags & ~IndexEntry::kValid) == 0;
@@ -263,20 +270,21 @@ void SegmentCheck::check_flags() {
 /// Whether the entry is the beginning of one that it can have been and the end of the other, cut
 /// where a sector ends.
 bool SegmentCheck::is_half_written(const IndexEntry& expected, const char* raw) const {
-  const std::uint64_t place = IndexEntry::place(ordinal_);
+  const std::uint64_t place = IndexEntry::place(ordinal_, index_timed_);
+  const std::size_t size = IndexEntry::size(index_timed_);
   const std::uint64_t boundary = place / kSector * kSector + kSector;
-  if (boundary >= place + IndexEntry::kSize) return false;
+  if (boundary >= place + size) return false;
   const auto cut = static_cast<std::size_t>(boundary - place);
   for (const std::uint32_t flags : {0u, IndexEntry::kValid}) {
-    char begin[IndexEntry::kSize];
-    char end[IndexEntry::kSize];
+    char begin[IndexEntry::kTimedSize];
+    char end[IndexEntry::kTimedSize];
     IndexEntry entry = expected;
     entry.flags = flags;
-    entry.encode(begin, named_.first);
+    entry.encode(begin, named_.first, index_timed_);
     entry.flags = flags ^ IndexEntry::kValid;
-    entry.encode(end, named_.first);
-    std::memcpy(begin + cut, end + cut, IndexEntry::kSize - cut);
-    if (std::memcmp(begin, raw, IndexEntry::kSize) == 0) return true;
+    entry.encode(end, named_.first, index_timed_);
+    std::memcpy(begin + cut, end + cut, size - cut);
+    if (std::memcmp(begin, raw, size) == 0) return true;
   }
   return false;
 }

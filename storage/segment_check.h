@@ -18,8 +18,9 @@ namespace segue::storage {
 /// Reads entries of an index one after the other, whatever their state. One thread.
 class IndexCursor {
  public:
-  IndexCursor(File* index, Sequence segment, std::uint32_t count)
-      : index_(index), segment_(segment), count_(count) {}
+  /// `timed`: the entries have arrivals.
+  IndexCursor(File* index, Sequence segment, std::uint32_t count, bool timed)
+      : index_(index), segment_(segment), count_(count), timed_(timed) {}
 
   /// The bytes of an entry; null when there is none (any more). Valid until the next call.
   const char* raw(std::uint32_t ordinal);
@@ -30,6 +31,7 @@ class IndexCursor {
   File* index_;  // null: there is no index
   const Sequence segment_;
   const std::uint32_t count_;
+  const bool timed_;
   std::string window_;
   std::uint32_t window_first_ = 0;
 };
@@ -83,6 +85,7 @@ class SegmentCheck {
   std::uint64_t index_bytes_ = 0;
   std::unique_ptr<SegmentScanner> scanner_;
   std::unique_ptr<IndexCursor> entries_;
+  bool index_timed_ = false;
 
   std::uint64_t offset_ = SegmentHeader::kSize;
   std::uint32_t ordinal_ = 0;

@@ -26,6 +26,8 @@ SegmentCopier::SegmentCopier(SegmentContext& context, SegmentFiles& files, Segme
                              CopyPlan plan)
     : context_(context), files_(files), reader_(reader), plan_(std::move(plan)) {
   SEGUE_CHECK(!plan_.sources.empty());
+  timed_ = std::any_of(plan_.sources.begin(), plan_.sources.end(),
+                       [](const CopySource& source) { return source.timed; });
 }
 
 std::string SegmentCopier::path(SegmentName name, const char* extension) const {
@@ -70,7 +72,7 @@ Status SegmentCopier::begin(Sequence first) {
   if (!opened.is_ok()) return opened.status();
   data_ = std::move(*opened);
   SEGUE_RETURN_IF_ERROR(data_->truncate(0));
-  SegmentHeader{plan_.queue->id, first, first, plan_.sources.back().last}.encode(
+  SegmentHeader{plan_.queue->id, first, first, plan_.sources.back().last, timed_}.encode(
       chunk_.extend(SegmentHeader::kSize));
   return {};
 }
@@ -164,11 +166,10 @@ void SegmentCopier::add_record(const CopySource& source, const IndexEntry& entry
   const QueueId queue = plan_.queue->id;
   const Sequence sequence = source.name.first.next(entry.sequence_offset);
   const auto record = MessageRecord::decode(bytes, queue);
-  const bool sound = record && record->sequence == sequence &&
-                     record->body_bytes == entry.body_bytes &&
-                     record->record_bytes() == bytes.size() &&
-                     MessageRecord::checksum_payload(bytes.substr(MessageRecord::kSize), queue) ==
-                         record->payload_checksum;
+  const bool sound =
+      record && record->sequence == sequence && record->body_bytes == entry.body_bytes &&
+      record->record_bytes() == bytes.size() &&
+      MessageRecord::checksum_payload(record->payload(bytes), queue) == record->payload_checksum;
   if (!sound) {
     damaged_.push_back({plan_.queue->shard, queue, plan_.queue_name, sequence,
                         reader_.quarantine().below_root(plan_.queue->data_path(source.name)),
@@ -178,6 +179,8 @@ void SegmentCopier::add_record(const CopySource& source, const IndexEntry& entry
   copied.sequence_offset = static_cast<std::uint32_t>(sequence.value - segment_->first.value);
   copied.data_offset = static_cast<std::uint32_t>(chunk_offset_ + chunk_.size());
   copied.body_bytes = entry.body_bytes;
+  copied.arrived_ms = entry.arrived_ms;
+  copied.expiration_ms = entry.expiration_ms;
   chunk_.append(bytes);
   entries_.push_back(copied);
   segment_->append_recovered(sequence, copied);
@@ -240,7 +243,7 @@ Status SegmentCopier::write_header(Sequence replaced_last) {
   auto read = data_->read(0, piece_.data(), piece_.size());
   if (!read.is_ok()) return read.status();
   SEGUE_CHECK(*read == piece_.size());
-  SegmentHeader{plan_.queue->id, segment_->first, segment_->first, replaced_last}.encode(
+  SegmentHeader{plan_.queue->id, segment_->first, segment_->first, replaced_last, timed_}.encode(
       piece_.data());
   const std::string_view bytes = piece_.view();
   return data_->write(0, std::span(&bytes, 1));

@@ -78,6 +78,7 @@ class SegmentCopier {
   std::unique_ptr<File> data_;
   std::unique_ptr<Segment> segment_;                // being written
   std::vector<std::unique_ptr<Segment>> segments_;  // whole
+  bool timed_ = false;                              // there may be records with arrivals
   std::vector<IndexEntry> entries_;
   std::size_t source_ = 0;
   std::uint32_t ordinal_ = 0;  // of the source: all before are copied

@@ -17,9 +17,13 @@ constexpr std::uint32_t kRecordMagic = 0x524D4753;  // "SGMR"
 constexpr std::size_t kLongestName = 100;
 constexpr std::size_t kNameDigits = 20;
 
-void put_magic(char* to, std::string_view magic) {
+void put_magic(char* to, std::string_view magic, bool timed = false) {
   std::memcpy(to, magic.data(), magic.size());
-  store_le(to + 8, kSegmentVersion);
+  store_le(to + 8, timed ? kTimedSegmentVersion : kSegmentVersion);
+}
+
+bool is_timed(std::string_view bytes) {
+  return load_le<std::uint32_t>(bytes.data() + 8) == kTimedSegmentVersion;
 }
 
 void put_checksum(char* structure, std::size_t at) {
@@ -27,7 +31,8 @@ void put_checksum(char* structure, std::size_t at) {
 }
 
 /// Checks magic, version and the checksum at the structure's end.
-Status check(std::string_view bytes, std::size_t size, std::string_view magic, const char* what) {
+Status check(std::string_view bytes, std::size_t size, std::string_view magic, const char* what,
+             std::uint32_t newest) {
   if (bytes.size() < size) return Status(Code::kCorruption, std::string(what) + " is cut short");
   if (bytes.substr(0, magic.size()) != magic) {
     return Status(Code::kCorruption, std::string(what) + " has a wrong magic number");
@@ -37,10 +42,10 @@ Status check(std::string_view bytes, std::size_t size, std::string_view magic, c
     return Status(Code::kCorruption, std::string(what) + " fails its checksum");
   }
   const auto version = load_le<std::uint32_t>(bytes.data() + 8);
-  if (version == kSegmentVersion) return {};
-  return Status(Code::kInvalidConfig,
-                std::string(what) + " has format version " + std::to_string(version) +
-                    ", this program reads version " + std::to_string(kSegmentVersion));
+  if (version >= kSegmentVersion && version <= newest) return {};
+  return Status(Code::kInvalidConfig, std::string(what) + " has format version " +
+                                          std::to_string(version) +
+                                          ", this program reads version " + std::to_string(newest));
 }
 
 template <typename Number>
@@ -55,7 +60,7 @@ std::optional<Number> parse_number(std::string_view digits) {
 
 void SegmentHeader::encode(char* to) const {
   std::memset(to, 0, kSize);
-  put_magic(to, kSegmentMagic);
+  put_magic(to, kSegmentMagic, timed);
   store_le(to + 16, queue.value);
   store_le(to + 24, first.value);
   store_le(to + 32, replaced_first.value);
@@ -64,8 +69,10 @@ void SegmentHeader::encode(char* to) const {
 }
 
 Result<SegmentHeader> SegmentHeader::decode(std::string_view bytes) {
-  SEGUE_RETURN_IF_ERROR(check(bytes, kSize, kSegmentMagic, "the segment's header"));
+  SEGUE_RETURN_IF_ERROR(
+      check(bytes, kSize, kSegmentMagic, "the segment's header", kTimedSegmentVersion));
   SegmentHeader header;
+  header.timed = is_timed(bytes);
   header.queue = QueueId{load_le<std::uint64_t>(bytes.data() + 16)};
   header.first = Sequence{load_le<std::uint64_t>(bytes.data() + 24)};
   header.replaced_first = Sequence{load_le<std::uint64_t>(bytes.data() + 32)};
@@ -73,21 +80,43 @@ Result<SegmentHeader> SegmentHeader::decode(std::string_view bytes) {
   return header;
 }
 
+namespace {
+
+std::uint64_t record_checksum(std::string_view head, bool timed, QueueId queue) {
+  const std::uint64_t before = xxh3_64(head.substr(0, 32), queue.value);
+  return timed ? xxh3_64(head.substr(MessageRecord::kSize,
+                                     MessageRecord::kTimedSize - MessageRecord::kSize),
+                         before)
+               : before;
+}
+
+}  // namespace
+
 void MessageRecord::encode(char* to, QueueId queue) const {
   store_le(to, kRecordMagic);
   store_le(to + 4, header_bytes);
   store_le(to + 8, body_bytes);
-  store_le(to + 12, std::uint32_t{0});
+  store_le(to + 12, timed() ? kTimed : std::uint32_t{0});
   store_le(to + 16, sequence.value);
   store_le(to + 24, payload_checksum);
-  store_le(to + 32, xxh3_64({to, 32}, queue.value));
+  if (timed()) {
+    store_le(to + 40, static_cast<std::uint64_t>(arrived_ms));
+    store_le(to + 48, static_cast<std::uint64_t>(expiration_ms));
+  }
+  store_le(to + 32, record_checksum({to, head_bytes()}, timed(), queue));
 }
 
 std::optional<MessageRecord> MessageRecord::decode(std::string_view bytes, QueueId queue) {
   if (bytes.size() < kSize || load_le<std::uint32_t>(bytes.data()) != kRecordMagic) return {};
-  if (load_le<std::uint64_t>(bytes.data() + 32) != xxh3_64(bytes.substr(0, 32), queue.value))
-    return {};
+  const bool timed = load_le<std::uint32_t>(bytes.data() + 12) == kTimed;
+  if (bytes.size() < size(timed)) return {};
+  if (load_le<std::uint64_t>(bytes.data() + 32) != record_checksum(bytes, timed, queue)) return {};
   MessageRecord record;
+  if (timed) {
+    record.arrived_ms = static_cast<std::int64_t>(load_le<std::uint64_t>(bytes.data() + 40));
+    record.expiration_ms = static_cast<std::int64_t>(load_le<std::uint64_t>(bytes.data() + 48));
+    if (record.arrived_ms == 0) return {};  // it would not be a record with an arrival
+  }
   record.header_bytes = load_le<std::uint32_t>(bytes.data() + 4);
   record.body_bytes = load_le<std::uint32_t>(bytes.data() + 8);
   record.sequence = Sequence{load_le<std::uint64_t>(bytes.data() + 16)};
@@ -111,7 +140,7 @@ void SegmentFooter::encode(char* to) const {
 }
 
 Result<SegmentFooter> SegmentFooter::decode(std::string_view bytes) {
-  SEGUE_RETURN_IF_ERROR(check(bytes, kSize, kFooterMagic, "the segment's footer"));
+  SEGUE_RETURN_IF_ERROR(check(bytes, kSize, kFooterMagic, "the segment's footer", kSegmentVersion));
   SegmentFooter footer;
   footer.messages = load_le<std::uint32_t>(bytes.data() + 12);
   footer.records_end = load_le<std::uint64_t>(bytes.data() + 16);
@@ -123,37 +152,54 @@ Result<SegmentFooter> SegmentFooter::decode(std::string_view bytes) {
 }
 
 void IndexHeader::encode(char* to) const {
-  put_magic(to, kIndexMagic);
-  store_le(to + 12, static_cast<std::uint32_t>(IndexEntry::kSize));
+  put_magic(to, kIndexMagic, timed);
+  store_le(to + 12, static_cast<std::uint32_t>(IndexEntry::size(timed)));
   store_le(to + 16, queue.value);
   store_le(to + 24, first.value);
   put_checksum(to, 32);
 }
 
 Result<IndexHeader> IndexHeader::decode(std::string_view bytes) {
-  SEGUE_RETURN_IF_ERROR(check(bytes, kSize, kIndexMagic, "the index's header"));
-  if (load_le<std::uint32_t>(bytes.data() + 12) != IndexEntry::kSize) {
+  SEGUE_RETURN_IF_ERROR(
+      check(bytes, kSize, kIndexMagic, "the index's header", kTimedSegmentVersion));
+  IndexHeader header;
+  header.timed = is_timed(bytes);
+  if (load_le<std::uint32_t>(bytes.data() + 12) != IndexEntry::size(header.timed)) {
     return Status(Code::kCorruption, "the index's entries have a wrong size");
   }
-  IndexHeader header;
   header.queue = QueueId{load_le<std::uint64_t>(bytes.data() + 16)};
   header.first = Sequence{load_le<std::uint64_t>(bytes.data() + 24)};
   return header;
 }
 
-void IndexEntry::encode(char* to, Sequence first) const {
+void IndexEntry::encode(char* to, Sequence first, bool in_timed_index) const {
   store_le(to, sequence_offset);
   store_le(to + 4, data_offset);
   store_le(to + 8, body_bytes);
   store_le(to + 12, flags);
-  store_le(to + 16, static_cast<std::uint32_t>(xxh3_64({to, 16}, first.value)));
+  if (in_timed_index) {
+    store_le(to + 16, static_cast<std::uint64_t>(arrived_ms));
+    store_le(to + 24, static_cast<std::uint64_t>(expiration_ms));
+  }
+  const std::size_t end = size(in_timed_index) - sizeof(std::uint32_t);
+  store_le(to + end, static_cast<std::uint32_t>(xxh3_64({to, end}, first.value)));
 }
 
-std::optional<IndexEntry> IndexEntry::decode(const char* bytes, Sequence first) {
-  const auto checksum = static_cast<std::uint32_t>(xxh3_64({bytes, 16}, first.value));
-  if (load_le<std::uint32_t>(bytes + 16) != checksum) return {};
-  return IndexEntry{load_le<std::uint32_t>(bytes), load_le<std::uint32_t>(bytes + 4),
-                    load_le<std::uint32_t>(bytes + 8), load_le<std::uint32_t>(bytes + 12)};
+std::optional<IndexEntry> IndexEntry::decode(const char* bytes, Sequence first,
+                                             bool in_timed_index) {
+  const std::size_t end = size(in_timed_index) - sizeof(std::uint32_t);
+  const auto checksum = static_cast<std::uint32_t>(xxh3_64({bytes, end}, first.value));
+  if (load_le<std::uint32_t>(bytes + end) != checksum) return {};
+  IndexEntry entry{load_le<std::uint32_t>(bytes), load_le<std::uint32_t>(bytes + 4),
+                   load_le<std::uint32_t>(bytes + 8), load_le<std::uint32_t>(bytes + 12)};
+  if (in_timed_index) {
+    entry.arrived_ms = static_cast<std::int64_t>(load_le<std::uint64_t>(bytes + 16));
+    // Without an arrival it says nothing.
+    if (entry.timed()) {
+      entry.expiration_ms = static_cast<std::int64_t>(load_le<std::uint64_t>(bytes + 24));
+    }
+  }
+  return entry;
 }
 
 std::string segment_file_name(SegmentName segment, std::string_view extension) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/expiry.h"
 #include "common/ids.h"
 #include "common/status.h"
 
@@ -15,6 +16,8 @@
 namespace segue::storage {
 
 inline constexpr std::uint32_t kSegmentVersion = 1;
+/// Of the two files of a segment that has records with arrivals.
+inline constexpr std::uint32_t kTimedSegmentVersion = 2;
 
 /// Names a segment of a queue, and its files. What collects garbage gives its copies a generation
 /// above those of the segments that they replace; what stores made are of generation 0.
@@ -44,6 +47,7 @@ struct SegmentHeader {
   /// for. Both 0: it is not a copy.
   Sequence replaced_first;
   Sequence replaced_last;
+  bool timed = false;  // there may be records with arrivals
 
   bool operator==(const SegmentHeader&) const = default;
   void encode(char* to) const;
@@ -53,22 +57,40 @@ struct SegmentHeader {
 
 /// In a .data file in front of a message: its header and its body follow.
 ///
-///     0 magic "SGMR"  4 header length  8 body length  12 attributes (0)  16 sequence
+///     0 magic "SGMR"  4 header length  8 body length  12 attributes  16 sequence
 ///     24 payload checksum  32 record checksum
+///     with attribute bit 0:  40 arrival (ms since 1970)  48 the message's expiration (ms; -1:
+///     none)
 ///
-/// Both checksums are seeded with the queue's id: no bytes of a message, and no record of another
-/// queue, can pass for a record.
+/// The record checksum covers what stands before it and what stands behind it. Both checksums are
+/// seeded with the queue's id: no bytes of a message, and no record of another queue, can pass for
+/// a record.
 struct MessageRecord {
   static constexpr std::size_t kSize = 40;
+  /// Of a record with an arrival.
+  static constexpr std::size_t kTimedSize = 56;
+  static constexpr std::uint32_t kTimed = 1;
 
   std::uint32_t header_bytes = 0;
   std::uint32_t body_bytes = 0;
   Sequence sequence;
   std::uint64_t payload_checksum = 0;
+  std::int64_t arrived_ms = 0;  // 0: not kept
+  std::int64_t expiration_ms = kNoExpiration;
 
-  std::uint64_t record_bytes() const { return kSize + std::uint64_t{header_bytes} + body_bytes; }
+  static std::size_t size(bool timed) { return timed ? kTimedSize : kSize; }
+  bool timed() const { return arrived_ms != 0; }
+  /// Of what stands before the message's header.
+  std::size_t head_bytes() const { return size(timed()); }
+  std::uint64_t record_bytes() const {
+    return head_bytes() + std::uint64_t{header_bytes} + body_bytes;
+  }
+  /// Of a record's bytes: message header and body.
+  std::string_view payload(std::string_view record) const {
+    return record.substr(head_bytes(), std::size_t{header_bytes} + body_bytes);
+  }
   void encode(char* to, QueueId queue) const;
-  /// Nothing if the bytes are not a record of this queue.
+  /// Nothing if the bytes are not a record of this queue. kTimedSize bytes are enough.
   static std::optional<MessageRecord> decode(std::string_view bytes, QueueId queue);
   static std::uint64_t checksum_payload(std::string_view header_and_body, QueueId queue);
 };
@@ -100,6 +122,7 @@ struct IndexHeader {
 
   QueueId queue;
   Sequence first;
+  bool timed = false;  // entries have arrivals
 
   bool operator==(const IndexHeader&) const = default;
   void encode(char* to) const;
@@ -110,23 +133,34 @@ struct IndexHeader {
 ///
 ///     0 sequence - first sequence of the segment  4 place of its record in .data  8 body length
 ///     12 flags (bit 0: valid)  16 checksum (low half)
+///
+/// In an index whose entries have arrivals:
+///
+///     0 to 15 as above  16 arrival (ms since 1970; 0: not kept)
+///     24 the message's expiration (ms; -1: none)  32 checksum (low half)
 struct IndexEntry {
   static constexpr std::size_t kSize = 20;
+  static constexpr std::size_t kTimedSize = 36;
   static constexpr std::uint32_t kValid = 1;
 
   std::uint32_t sequence_offset = 0;
   std::uint32_t data_offset = 0;
   std::uint32_t body_bytes = 0;
   std::uint32_t flags = kValid;
+  std::int64_t arrived_ms = 0;
+  std::int64_t expiration_ms = kNoExpiration;
 
+  static std::size_t size(bool timed) { return timed ? kTimedSize : kSize; }
+  bool timed() const { return arrived_ms != 0; }
   bool valid() const { return (flags & kValid) != 0; }
   bool operator==(const IndexEntry&) const = default;
   /// `first` is the segment's; it seeds the checksum.
-  void encode(char* to, Sequence first) const;
-  static std::optional<IndexEntry> decode(const char* bytes, Sequence first);
+  void encode(char* to, Sequence first, bool in_timed_index = false) const;
+  static std::optional<IndexEntry> decode(const char* bytes, Sequence first,
+                                          bool in_timed_index = false);
   /// Where entry number `ordinal` stands in the file.
-  static std::uint64_t place(std::uint32_t ordinal) {
-    return IndexHeader::kSize + std::uint64_t{ordinal} * kSize;
+  static std::uint64_t place(std::uint32_t ordinal, bool in_timed_index = false) {
+    return IndexHeader::kSize + std::uint64_t{ordinal} * size(in_timed_index);
   }
 };
 

@@ -124,11 +124,14 @@ SegmentFigures figures_of(const Segment& segment) {
   if (figures.valid == 0) return figures;
   const std::uint64_t fixed =
       SegmentHeader::kSize + (segment.state == SegmentState::kSealed ? SegmentFooter::kSize : 0);
-  const std::uint64_t records = std::uint64_t{MessageRecord::kSize} * figures.messages;
+  // In a segment with arrivals nearly all have one.
+  const std::uint64_t head = MessageRecord::size(segment.timed);
+  const std::uint64_t records =
+      std::min(head * figures.messages, segment.data_bytes - fixed - segment.body_bytes);
   // Messages' headers are not counted one by one; those of a queue are much alike.
   const std::uint64_t headers = segment.data_bytes - fixed - records - segment.body_bytes;
-  figures.valid_bytes = fixed + IndexEntry::place(figures.valid) +
-                        std::uint64_t{MessageRecord::kSize} * figures.valid +
+  figures.valid_bytes = fixed + IndexEntry::place(figures.valid, segment.timed) +
+                        records * figures.valid / figures.messages +
                         headers * figures.valid / figures.messages + segment.valid_body_bytes;
   return figures;
 }

@@ -11,6 +11,10 @@
 
 namespace segue::storage {
 
+/// Whether the entries of the index have arrivals. CORRUPTION, with the file, if its header is
+/// damaged.
+Result<bool> index_is_timed(File& index);
+
 /// Reads entries [first, first + count) of a segment's index. CORRUPTION, with the file and the
 /// offset, when one is missing or fails its checksum.
 Result<std::vector<IndexEntry>> read_index(File& index, Sequence segment, std::uint32_t first,
@@ -53,6 +57,9 @@ struct RebuiltIndex {
 /// null if there is none.
 Result<RebuiltIndex> rebuild_index(File& data, File* index, QueueId queue, Sequence segment,
                                    std::uint64_t records_end);
+
+/// Whether an index of these entries is to keep arrivals: whether any has one.
+bool any_timed(const std::vector<IndexEntry>& entries);
 
 /// Writes the header and the entries; what stands behind them stays.
 Status write_index(File& index, QueueId queue, Sequence segment,

@@ -106,11 +106,10 @@ std::optional<SegmentReader::Found> SegmentReader::check(QueueId queue, const Wa
       record->record_bytes() > bytes.size()) {
     return {};
   }
-  const std::string_view payload =
-      bytes.substr(MessageRecord::kSize, record->record_bytes() - MessageRecord::kSize);
+  const std::string_view payload = record->payload(bytes);
   if (MessageRecord::checksum_payload(payload, queue) != record->payload_checksum) return {};
   return Found{wanted.sequence, payload.substr(0, record->header_bytes),
-               payload.substr(record->header_bytes)};
+               payload.substr(record->header_bytes), record->arrived_ms};
 }
 
 Status SegmentReader::read_piece(QueueFiles& queue, File& data, std::span<const Wanted> wanted,
@@ -175,10 +174,11 @@ void SegmentReader::add_batch(const std::vector<Found>& found, ReadMessages& to)
                                    SharedBytes(std::move(bodies), data, body_bytes));
   SEGUE_CHECK(batch.is_ok());
   for (std::uint32_t i = 0; i < found.size(); ++i) {
-    if (i > 0 && found[i].sequence == to.runs.back().last().next()) {
+    if (i > 0 && found[i].sequence == to.runs.back().last().next() &&
+        found[i].arrived_ms == to.runs.back().arrived_ms) {
       ++to.runs.back().count;
     } else {
-      to.runs.push_back({found[i].sequence, *batch, i, 1});
+      to.runs.push_back({found[i].sequence, *batch, i, 1, found[i].arrived_ms});
     }
   }
 }

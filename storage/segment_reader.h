@@ -61,6 +61,7 @@ class SegmentReader {
     Sequence sequence;
     std::string_view header;
     std::string_view body;
+    std::int64_t arrived_ms = 0;
   };
 
   Result<std::vector<Wanted>> look_up(QueueFiles& queue, OpenSegment& files,

@@ -19,13 +19,14 @@ class RemainderWriter {
   RemainderWriter(FileSystem& files, QueueId queue, std::string directory, SalvagedSegment& segment)
       : files_(files), queue_(queue), directory_(std::move(directory)), segment_(segment) {}
 
-  Status begin(Sequence replaced_last) {
+  Status begin(Sequence replaced_last, bool timed) {
     auto file = files_.open(path(".data.new"), OpenMode::kReadWrite);
     if (!file.is_ok()) return file.status();
     data_ = std::move(*file);
     SEGUE_RETURN_IF_ERROR(data_->truncate(0));
     char bytes[SegmentHeader::kSize];
-    SegmentHeader{queue_, segment_.named.first, segment_.named.first, replaced_last}.encode(bytes);
+    SegmentHeader{queue_, segment_.named.first, segment_.named.first, replaced_last, timed}.encode(
+        bytes);
     return write({bytes, sizeof bytes});
   }
   Status write(std::string_view bytes) {
@@ -65,7 +66,7 @@ Result<std::string_view> record_at(SegmentScanner& scanner, QueueId queue,
                                    const SalvagedSegment& source, std::size_t ordinal,
                                    std::uint64_t records_end) {
   const std::uint64_t offset = source.entries[ordinal].data_offset;
-  auto head = scanner.bytes(offset, MessageRecord::kSize);
+  auto head = scanner.bytes(offset, MessageRecord::kTimedSize);
   if (!head.is_ok()) return head.status();
   const auto record = MessageRecord::decode(*head, queue);
   const std::uint64_t end = record ? offset + record->record_bytes()
@@ -90,7 +91,7 @@ Result<SalvagedSegment> make_remainder(FileSystem& files, QueueId queue,
   made.named.generation = wanted.to.generation;
   made.named.sealed = made.has_footer = made.write_index = true;
   RemainderWriter writer(files, queue, directory, made);
-  SEGUE_RETURN_IF_ERROR(writer.begin(wanted.last));
+  SEGUE_RETURN_IF_ERROR(writer.begin(wanted.last, any_timed(source.entries)));
   std::uint64_t at = SegmentHeader::kSize;
   for (std::size_t i = 0; i < source.entries.size(); ++i) {
     const Sequence sequence = source.sequence(i);

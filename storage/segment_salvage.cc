@@ -23,7 +23,7 @@ Result<std::string> read_bytes(File& file, std::uint64_t offset, std::size_t siz
 /// Where the record of the last entry ends: at the file's end if that cannot be told.
 Result<std::uint64_t> end_of_last(File& data, QueueId queue, const IndexEntry& last,
                                   std::uint64_t size) {
-  auto bytes = read_bytes(data, last.data_offset, MessageRecord::kSize);
+  auto bytes = read_bytes(data, last.data_offset, MessageRecord::kTimedSize);
   if (!bytes.is_ok()) return bytes.status();
   const auto record = MessageRecord::decode(*bytes, queue);
   return record ? std::min(size, last.data_offset + record->record_bytes()) : size;
@@ -166,7 +166,7 @@ Result<std::vector<bool>> find_intact(FileSystem& files, QueueId queue,
   intact.reserve(segment.entries.size());
   for (std::size_t i = 0; i < segment.entries.size(); ++i) {
     const std::uint64_t offset = segment.entries[i].data_offset;
-    auto head = scanner.bytes(offset, MessageRecord::kSize);
+    auto head = scanner.bytes(offset, MessageRecord::kTimedSize);
     if (!head.is_ok()) return head.status();
     const auto record = MessageRecord::decode(*head, queue);
     bool good = record && record->sequence == segment.sequence(i) &&
@@ -174,7 +174,7 @@ Result<std::vector<bool>> find_intact(FileSystem& files, QueueId queue,
     if (good) {
       auto bytes = scanner.bytes(offset, static_cast<std::size_t>(record->record_bytes()));
       if (!bytes.is_ok()) return bytes.status();
-      good = MessageRecord::checksum_payload(bytes->substr(MessageRecord::kSize), queue) ==
+      good = MessageRecord::checksum_payload(record->payload(*bytes), queue) ==
              record->payload_checksum;
     }
     intact.push_back(good);
@@ -190,7 +190,8 @@ Status write_salvaged(FileSystem& files, QueueId queue, const std::string& direc
         files.open(directory + "/" + segment_file_name(name, ".index"), OpenMode::kReadWrite);
     if (!index.is_ok()) return index.status();
     SEGUE_RETURN_IF_ERROR(write_index(**index, queue, name.first, segment.entries));
-    SEGUE_RETURN_IF_ERROR((*index)->truncate(IndexEntry::place(segment.named.messages)));
+    SEGUE_RETURN_IF_ERROR(
+        (*index)->truncate(IndexEntry::place(segment.named.messages, any_timed(segment.entries))));
     SEGUE_RETURN_IF_ERROR((*index)->sync());
   }
   if (segment.named.sealed && !segment.has_footer) {

@@ -128,9 +128,7 @@ class SegmentScrubber::Scan {
     const bool sound =
         record && record->sequence == sequence && record->body_bytes == entry.body_bytes &&
         record->record_bytes() <= bytes->size() &&
-        MessageRecord::checksum_payload(
-            bytes->substr(MessageRecord::kSize, record->record_bytes() - MessageRecord::kSize),
-            queue) == record->payload_checksum;
+        MessageRecord::checksum_payload(record->payload(*bytes), queue) == record->payload_checksum;
     if (!sound) {
       damaged.push_back({segment_.queue->shard, queue, segment_.queue_name, sequence,
                          worker_.quarantine.below_root(segment_.queue->data_path(segment_.name)),

@@ -58,6 +58,8 @@ class SegmentStore {
   void load(QueueId queue, Sequence from, Sequence through, std::size_t max_bytes,
             std::function<void(Result<LoadedMessages>)> done);
   void settle(QueueId queue, Sequence first, Sequence last);
+  void find_expired(QueueId queue, const ExpiryScan& scan,
+                    std::function<void(Result<ExpiredMessages>)> done);
   void drop_queue(QueueId queue);
   StoredQueue stored(QueueId queue) const;
   /// Null when nothing is stored. Valid until the next call.
@@ -121,6 +123,7 @@ class SegmentStore {
   };
   struct StoreCall;
   struct LoadCall;
+  struct ExpiryCall;
 
   /// For people.
   std::string name_of(const QueueFiles& queue) const;
@@ -131,6 +134,7 @@ class SegmentStore {
   void begin_load(std::shared_ptr<LoadCall> call);
   void end_load(const std::shared_ptr<LoadCall>& call);
   void answer(const std::shared_ptr<LoadCall>& call, LoadedMessages loaded);
+  void end_expiry(ExpiryCall& call);
   void touch(Queue& queue);
   void remove_segments(Queue& queue, std::vector<SegmentName> segments);
   /// Forgets a queue that has nothing stored, and removes its directory.

@@ -58,6 +58,14 @@ void share_out(std::vector<std::unique_ptr<Segment>>& copies, std::uint32_t mess
 
 }  // namespace
 
+void Segment::forget_messages() {
+  sequences = {};
+  validity = {};
+  sizes = {};
+  expiry = {};
+  body_bytes = valid_body_bytes = written = 0;
+}
+
 void Segment::append_recovered(Sequence sequence, const IndexEntry& entry) {
   const std::uint32_t ordinal = messages();
   sequences.append(sequence, 1);
@@ -65,8 +73,10 @@ void Segment::append_recovered(Sequence sequence, const IndexEntry& entry) {
   sizes.append(entry.body_bytes);
   body_bytes += entry.body_bytes;
   ++written;
+  timed = timed || entry.timed();
   if (entry.valid()) {
     valid_body_bytes += entry.body_bytes;
+    expiry.add(entry.arrived_ms, entry.expiration_ms);
   } else {
     validity.clear(ordinal, ordinal + 1, [](std::uint32_t, std::uint32_t) {});
   }
@@ -104,10 +114,11 @@ bool SegmentTable::end_active() {
   return true;
 }
 
-Segment& SegmentTable::begin_segment(Sequence first) {
+Segment& SegmentTable::begin_segment(Sequence first, bool timed) {
   end_active();
   segments_.push_back(std::make_unique<Segment>());
   segments_.back()->first = first;
+  segments_.back()->timed = timed;
   return *segments_.back();
 }
 
@@ -115,12 +126,13 @@ std::uint32_t SegmentTable::take(Segment& segment, const MessageRun& run,
                                  std::uint64_t segment_bytes) {
   const std::uint64_t limit = std::min(segment_bytes, kMaxSegmentBytes) - SegmentFooter::kSize;
   const std::uint64_t range_end = segment.first.value + std::numeric_limits<std::uint32_t>::max();
+  const std::size_t record_head = MessageRecord::size(run.arrived_ms != 0);
   std::uint32_t taken = 0;
   for (; taken < run.count; ++taken) {
     const std::uint32_t message = run.begin + taken;
     const std::uint32_t body = run.batch->body_size(message);
     const std::uint64_t bytes =
-        MessageRecord::kSize + run.batch->header(message).size() + std::uint64_t{body};
+        record_head + run.batch->header(message).size() + std::uint64_t{body};
     const bool fits = segment.data_bytes + bytes <= limit && run.first.value + taken <= range_end;
     // An empty segment takes a message of any size.
     if (!fits && segment.data_bytes > SegmentHeader::kSize) break;
@@ -130,6 +142,7 @@ std::uint32_t SegmentTable::take(Segment& segment, const MessageRun& run,
     segment.sizes.append(body);
   }
   if (taken == 0) return 0;
+  segment.expiry.add(run.arrived_ms, run.batch->least_expiration());
   segment.sequences.append(run.first, taken);
   segment.validity.append(taken);
   segment.changed = true;
@@ -143,12 +156,15 @@ std::vector<SegmentWrite> SegmentTable::append(const std::vector<MessageRun>& ru
     SEGUE_CHECK(run.count > 0);
     for (std::uint32_t begun = 0; begun < run.count;) {
       const MessageRun rest = run.part(begun, run.count - begun);
-      const bool active = !segments_.empty() && segments_.back()->state == SegmentState::kActive;
-      Segment& segment = active ? *segments_.back() : begin_segment(rest.first);
-      SegmentWrite write{segment.first, segment.messages(), segment.data_bytes, 0, 0, {}};
+      const bool timed = run.arrived_ms != 0;
+      const bool active = !segments_.empty() && segments_.back()->state == SegmentState::kActive &&
+                          (segments_.back()->timed || !timed);
+      Segment& segment = active ? *segments_.back() : begin_segment(rest.first, timed);
+      SegmentWrite write{segment.first, segment.messages(), segment.data_bytes, 0, 0, {},
+                         segment.timed};
       const std::uint32_t taken = take(segment, rest, segment_bytes);
       if (taken == 0) {
-        begin_segment(rest.first);
+        begin_segment(rest.first, timed);
         continue;
       }
       if (writes.empty() || writes.back().segment != segment.first) {
@@ -263,6 +279,7 @@ std::vector<CopySource> SegmentTable::begin_collecting(std::size_t first, std::s
                        segment.validity.bits(0, segment.messages())});
     const std::uint32_t past = segment.messages() % 64;
     if (past != 0) sources.back().valid.back() &= (1ull << past) - 1;
+    sources.back().timed = segment.timed;
   }
   return sources;
 }
@@ -397,6 +414,40 @@ std::optional<Sequence> SegmentTable::next_valid(Sequence from) const {
     if (ordinal < segment.messages()) return segment.sequences.at(ordinal);
   }
   return {};
+}
+
+std::optional<NumberRange> SegmentTable::valid_run(Sequence from, Sequence through) const {
+  const auto first = next_valid(from);
+  if (!first || *first > through) return {};
+  const Segment& segment = *find(*first);
+  const std::uint32_t at = segment.sequences.lower_bound(*first);
+  const std::uint32_t limit =
+      segment.validity.valid_end(at, std::max(at + 1, segment.end_ordinal(through)));
+  const std::uint32_t count = segment.sequences.run_end(at, limit) - at;
+  return NumberRange{first->value, first->value + count - 1};
+}
+
+std::uint64_t SegmentTable::body_bytes(Sequence first, Sequence last) const {
+  std::uint64_t sum = 0;
+  auto at = std::upper_bound(segments_.begin(), segments_.end(), first,
+                             [](Sequence s, const auto& segment) { return s < segment->first; });
+  if (at != segments_.begin()) --at;
+  for (; at != segments_.end() && (*at)->first <= last; ++at) {
+    const Segment& segment = **at;
+    const std::uint32_t begin = segment.sequences.lower_bound(first);
+    const std::uint32_t end = segment.end_ordinal(last);
+    if (begin == 0 && end == segment.messages()) {
+      sum += segment.valid_body_bytes;
+      continue;
+    }
+    for (std::uint32_t ordinal = begin; ordinal < end;) {
+      ordinal = segment.validity.next_valid(ordinal, end);
+      const std::uint32_t run_end = segment.validity.valid_end(ordinal, end);
+      sum += segment.sizes.sum(ordinal, run_end);
+      ordinal = run_end;
+    }
+  }
+  return sum;
 }
 
 std::uint64_t SegmentTable::messages() const {

@@ -6,8 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "common/expiry.h"
 #include "common/ids.h"
 #include "common/message_batch.h"
+#include "storage/disk_data_center.h"
+#include "storage/segment_expiry.h"
 #include "storage/segment_format.h"
 #include "storage/segment_index.h"
 #include "storage/segment_sequences.h"
@@ -36,6 +39,8 @@ struct Segment {
   SegmentSequences sequences;
   SegmentValidity validity;
   SegmentSizes sizes;
+  bool timed = false;  // its files have arrivals
+  SegmentExpiry expiry;
   // What is in the files, from the first message on: the rest is still on its way.
   std::uint32_t written = 0;
   std::uint64_t written_end = SegmentHeader::kSize;
@@ -53,9 +58,11 @@ struct Segment {
     return sequence >= last() ? messages() : sequences.lower_bound(sequence.next());
   }
   bool collecting() const { return work != SegmentWork::kNone; }
-  std::uint64_t disk_bytes() const { return data_bytes + IndexEntry::place(messages()); }
+  std::uint64_t disk_bytes() const { return data_bytes + IndexEntry::place(messages(), timed); }
   /// Adds a message that was just found in the index.
   void append_recovered(Sequence sequence, const IndexEntry& entry);
+  /// As before the first append_recovered().
+  void forget_messages();
   void mark_dirty(std::uint32_t first_ordinal, std::uint32_t end_ordinal);
   /// The flags that changed since the last checkpoint.
   IndexFlags dirty_flags() const;
@@ -70,6 +77,7 @@ struct SegmentWrite {
   std::uint64_t records_end = 0;    // of the last one
   std::uint32_t messages = 0;
   std::vector<MessageRun> runs;
+  bool timed = false;  // the segment's files have arrivals
 };
 
 /// A sealed segment to be copied, as it was when the copy was begun.
@@ -79,6 +87,7 @@ struct CopySource {
   std::uint32_t messages = 0;
   std::uint64_t records_end = 0;
   std::vector<std::uint64_t> valid;  // bit i: message with ordinal i
+  bool timed = false;
 };
 
 /// Where a queue's segments end; rollback() goes back there.
@@ -143,8 +152,25 @@ class SegmentTable {
   /// `max_bytes`.
   std::optional<SegmentLoad> plan_load(Sequence from, Sequence through,
                                        std::size_t max_bytes) const;
+  // ---- what has expired (segment_expiry.cc)
+
+  /// Whether a look would find something, as far as the segments know.
+  bool any_expired(const ExpiryScan& scan) const;
+  /// What is to be looked at in the first segment with something to be found at or above scan.from.
+  /// A look from the segment's first message on makes its SegmentExpiry exact: finish_expiry() must
+  /// follow.
+  std::optional<ExpiryPlan> plan_expiry(const ExpiryScan& scan);
+  /// Appends the expired ones that are still valid to `found`; its scanned_through goes on.
+  void finish_expiry(const ExpiryPlan& plan, const ExpiryFindings& findings, const ExpiryScan& scan,
+                     ExpiredMessages& found);
+
   /// The first valid message at or above `from`.
   std::optional<Sequence> next_valid(Sequence from) const;
+  /// The first valid messages of [from, through] that have sequences without a hole, of one
+  /// segment.
+  std::optional<NumberRange> valid_run(Sequence from, Sequence through) const;
+  /// Of the bodies of valid messages in [first, last].
+  std::uint64_t body_bytes(Sequence first, Sequence last) const;
   /// Calls `body(first, count)` for the runs of [first, first + count), all of one segment, that
   /// are valid.
   template <typename Body>
@@ -179,7 +205,8 @@ class SegmentTable {
   /// The segment whose range `sequence` would fall in: the last that begins at or below it.
   Segment* find(Sequence sequence) const;
   Segment* find_exact(SegmentName segment) const;
-  Segment& begin_segment(Sequence first);
+  Segment& begin_segment(Sequence first, bool timed);
+  std::vector<std::unique_ptr<Segment>>::const_iterator next_expired(const ExpiryScan& scan) const;
   /// Takes as many of the run's messages as the segment has room for.
   static std::uint32_t take(Segment& segment, const MessageRun& run, std::uint64_t segment_bytes);
   template <typename Gone>

@@ -50,16 +50,20 @@ Status SegmentWriter::end_chunk(OpenSegment& files) {
 }
 
 void SegmentWriter::add_message(QueueId queue, const SegmentWrite& write, const MessageBatch& batch,
-                                std::uint32_t message, Sequence sequence) {
+                                std::uint32_t message, Sequence sequence, std::int64_t arrived_ms) {
   const std::string_view header = batch.header(message);
   const std::string_view body = batch.body(message);
   MessageRecord record;
   record.header_bytes = static_cast<std::uint32_t>(header.size());
   record.body_bytes = static_cast<std::uint32_t>(body.size());
   record.sequence = sequence;
+  if (arrived_ms != 0) {
+    record.arrived_ms = arrived_ms;
+    record.expiration_ms = batch.expiration(message);
+  }
   const std::uint64_t place = chunk_offset_ + chunk_.size();
   char* const at = chunk_.extend(record.record_bytes());
-  char* const payload = at + MessageRecord::kSize;
+  char* const payload = at + record.head_bytes();
   if (!header.empty()) std::memcpy(payload, header.data(), header.size());
   if (!body.empty()) std::memcpy(payload + header.size(), body.data(), body.size());
   record.payload_checksum =
@@ -70,9 +74,11 @@ void SegmentWriter::add_message(QueueId queue, const SegmentWrite& write, const 
   entry.sequence_offset = static_cast<std::uint32_t>(sequence.value - write.segment.value);
   entry.data_offset = static_cast<std::uint32_t>(place);
   entry.body_bytes = record.body_bytes;
+  entry.arrived_ms = record.arrived_ms;
+  entry.expiration_ms = record.expiration_ms;
   const std::size_t end = entries_.size();
-  entries_.resize(end + IndexEntry::kSize);
-  entry.encode(entries_.data() + end, write.segment);
+  entries_.resize(end + IndexEntry::size(write.timed));
+  entry.encode(entries_.data() + end, write.segment, write.timed);
 }
 
 Status SegmentWriter::write_some(QueueFiles& queue, const SegmentWrite& write,
@@ -86,12 +92,14 @@ Status SegmentWriter::write_some(QueueFiles& queue, const SegmentWrite& write,
   if (!opened.is_ok()) return opened.status();
   OpenSegment& files = **opened;
   entries_.clear();
-  std::uint64_t index_offset = IndexEntry::place(write.first_ordinal + progress.messages);
+  std::uint64_t index_offset =
+      IndexEntry::place(write.first_ordinal + progress.messages, write.timed);
   if (first) {
     SEGUE_RETURN_IF_ERROR(begin_chunk(files, 0));
-    SegmentHeader{queue.id, write.segment, {}, {}}.encode(chunk_.extend(SegmentHeader::kSize));
+    SegmentHeader{queue.id, write.segment, {}, {}, write.timed}.encode(
+        chunk_.extend(SegmentHeader::kSize));
     entries_.resize(IndexHeader::kSize);
-    IndexHeader{queue.id, write.segment}.encode(entries_.data());
+    IndexHeader{queue.id, write.segment, write.timed}.encode(entries_.data());
     index_offset = 0;
   } else {
     SEGUE_RETURN_IF_ERROR(begin_chunk(files, write.data_offset + progress.bytes));
@@ -100,8 +108,8 @@ Status SegmentWriter::write_some(QueueFiles& queue, const SegmentWrite& write,
   const std::uint64_t begin = chunk_offset_ + chunk_.size();
   while (next.run < write.runs.size() && chunk_.size() < kChunkBytes) {
     const MessageRun& run = write.runs[next.run];
-    add_message(queue.id, write, *run.batch, run.begin + next.message,
-                run.first.next(next.message));
+    add_message(queue.id, write, *run.batch, run.begin + next.message, run.first.next(next.message),
+                run.arrived_ms);
     ++next.messages;
     if (++next.message == run.count) {
       next.message = 0;

@@ -39,7 +39,7 @@ class SegmentWriter {
   /// Writes the chunk.
   Status end_chunk(OpenSegment& files);
   void add_message(QueueId queue, const SegmentWrite& write, const MessageBatch& batch,
-                   std::uint32_t message, Sequence sequence);
+                   std::uint32_t message, Sequence sequence, std::int64_t arrived_ms);
 
   SegmentFiles& files_;
   SegmentBuffer chunk_;

@@ -177,7 +177,7 @@ class FakeDiskDataCenter final : public DiskDataCenter {
         copied = copy_of(*original);
       }
       for (std::uint32_t i = 0; i < run.count; ++i) {
-        queue.messages.emplace(run.first.next(i), Place{copied, run.begin + i});
+        queue.messages.emplace(run.first.next(i), Place{copied, run.begin + i, run.arrived_ms});
       }
       queue.last_stored = run.last();
     }
@@ -212,8 +212,38 @@ class FakeDiskDataCenter final : public DiskDataCenter {
     messages.erase(messages.lower_bound(first), messages.upper_bound(last));
   }
 
+  bool has_expired(QueueId id, const ExpiryScan& scan) const override {
+    return !expired(id, scan).ranges.empty();
+  }
+  void find_expired(QueueId id, const ExpiryScan& scan,
+                    std::function<void(Result<ExpiredMessages>)> done) override {
+    start([this, id, scan, done = std::move(done)] { done(expired(id, scan)); });
+  }
+
   void drop_queue(QueueId id) override { queues_.erase(id); }
 
+  std::optional<NumberRange> valid_run(QueueId id, Sequence from, Sequence through) const override {
+    const auto queue = queues_.find(id);
+    if (queue == queues_.end()) return {};
+    const auto& messages = queue->second.messages;
+    auto at = messages.lower_bound(from);
+    if (at == messages.end() || at->first > through) return {};
+    NumberRange run{at->first.value, at->first.value};
+    while (++at != messages.end() && at->first.value == run.last + 1 && at->first <= through) {
+      ++run.last;
+    }
+    return run;
+  }
+  std::uint64_t body_bytes(QueueId id, Sequence first, Sequence last) const override {
+    std::uint64_t bytes = 0;
+    const auto queue = queues_.find(id);
+    if (queue == queues_.end()) return 0;
+    const auto& messages = queue->second.messages;
+    for (auto at = messages.lower_bound(first); at != messages.end() && at->first <= last; ++at) {
+      bytes += at->second.batch->body_size(at->second.message);
+    }
+    return bytes;
+  }
   StoredQueue stored(QueueId id) const override {
     StoredQueue counts;
     counts.id = id;
@@ -333,6 +363,7 @@ class FakeDiskDataCenter final : public DiskDataCenter {
   struct Place {
     MessageBatchPtr batch;
     std::uint32_t message = 0;
+    std::int64_t arrived_ms = 0;
   };
   struct Queue {
     ShardId shard;
@@ -368,6 +399,30 @@ class FakeDiskDataCenter final : public DiskDataCenter {
     });
   }
 
+  ExpiredMessages expired(QueueId id, const ExpiryScan& scan) const {
+    ExpiredMessages found;
+    found.scanned_through = scan.from;
+    const auto queue = queues_.find(id);
+    if (queue == queues_.end()) return found;
+    const auto& messages = queue->second.messages;
+    for (auto at = messages.lower_bound(scan.from); at != messages.end(); ++at) {
+      const auto& [sequence, place] = *at;
+      ++found.looked_at;
+      found.scanned_through = sequence;
+      // As on a disk: of what was stored without its arrival, nothing more is known.
+      const std::int64_t own =
+          place.arrived_ms == 0 ? kNoExpiration : place.batch->expiration(place.message);
+      if (scan.rule.due(place.arrived_ms, own) > scan.now_ms) continue;
+      if (found.ranges.size() == scan.max_ranges) {
+        found.scanned_through = Sequence{sequence.value - 1};
+        found.more = true;
+        break;
+      }
+      found.ranges.push_back({sequence.value, sequence.value});
+    }
+    return found;
+  }
+
   LoadedMessages read(QueueId id, const Queue& queue, Sequence from, Sequence through,
                       std::size_t max_bytes) const {
     LoadedMessages loaded;
@@ -387,14 +442,14 @@ class FakeDiskDataCenter final : public DiskDataCenter {
       } else if (extends(loaded.runs, sequence, place)) {
         ++loaded.runs.back().count;
       } else {
-        loaded.runs.push_back({sequence, place.batch, place.message, 1});
+        loaded.runs.push_back({sequence, place.batch, place.message, 1, place.arrived_ms});
       }
     }
     return loaded;
   }
   static bool extends(const std::vector<MessageRun>& runs, Sequence sequence, const Place& place) {
     return !runs.empty() && runs.back().last().next() == sequence &&
-           runs.back().batch == place.batch &&
+           runs.back().batch == place.batch && runs.back().arrived_ms == place.arrived_ms &&
            runs.back().begin + runs.back().count == place.message;
   }
 

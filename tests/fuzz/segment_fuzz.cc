@@ -31,40 +31,46 @@ std::uint32_t word(const std::string& bytes, std::size_t at) {
   return segue::load_le<std::uint32_t>(raw);
 }
 
-std::string with_headers(std::string index) {
+std::string with_headers(std::string index, bool timed) {
   index.resize(std::max(index.size(), IndexHeader::kSize));
-  IndexHeader{kQueue, kFirst}.encode(index.data());
+  IndexHeader{kQueue, kFirst, timed}.encode(index.data());
   return index;
 }
 
-std::string with_entries(std::string index) {
-  for (std::size_t at = IndexHeader::kSize; at + IndexEntry::kSize <= index.size();
-       at += IndexEntry::kSize) {
+std::string with_entries(std::string index, bool timed) {
+  const std::size_t size = IndexEntry::size(timed);
+  for (std::size_t at = IndexHeader::kSize; at + size <= index.size(); at += size) {
     IndexEntry entry;
     entry.sequence_offset = word(index, at) % 1000;
     entry.data_offset = word(index, at + 4) % 5000;
     entry.body_bytes = word(index, at + 8) % 3000;
     entry.flags = word(index, at + 12) % 2;
-    entry.encode(index.data() + at, kFirst);
+    if (timed) {
+      entry.arrived_ms = word(index, at + 16) % 3;
+      entry.expiration_ms = word(index, at + 24) % 5;
+    }
+    entry.encode(index.data() + at, kFirst, timed);
   }
   return index;
 }
 
-std::string with_records(std::string data) {
+std::string with_records(std::string data, bool timed) {
   data.resize(std::max(data.size(), SegmentHeader::kSize));
   SegmentHeader header;
   header.queue = kQueue;
   header.first = kFirst;
+  header.timed = timed;
   header.encode(data.data());
   std::uint64_t sequence = kFirst.value;
   std::size_t at = SegmentHeader::kSize;
-  while (at + MessageRecord::kSize <= data.size()) {
+  while (at + MessageRecord::size(timed) <= data.size()) {
     MessageRecord record;
     record.header_bytes = word(data, at) % 40;
     record.body_bytes = word(data, at + 4) % 200;
     sequence += word(data, at + 8) % 3;
     record.sequence = Sequence{sequence};
-    const std::size_t payload = at + MessageRecord::kSize;
+    if (timed) record.arrived_ms = word(data, at + 16) % 3;
+    const std::size_t payload = at + record.head_bytes();
     const std::size_t bytes =
         std::min<std::size_t>(record.header_bytes + record.body_bytes, data.size() - payload);
     record.payload_checksum =
@@ -84,9 +90,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   const std::size_t index_size = std::min<std::size_t>(bytes[1] | bytes[2] << 8, rest.size());
   std::string index(rest.substr(0, index_size));
   std::string data(rest.substr(index_size));
-  if (choices & 1) index = with_headers(std::move(index));
-  if (choices & 2) index = with_entries(std::move(index));
-  if (choices & 4) data = with_records(std::move(data));
+  const bool timed = (choices & 8) != 0;
+  if (choices & 1) index = with_headers(std::move(index), timed);
+  if (choices & 2) index = with_entries(std::move(index), timed);
+  if (choices & 4) data = with_records(std::move(data), timed);
 
   (void)SegmentHeader::decode(data);
   (void)SegmentFooter::decode(

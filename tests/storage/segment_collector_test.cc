@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <random>
+
+#include "segue/v1/types.pb.h"
+#include "storage/segment_gc_policy.h"
 #include "tests/fakes/manual_clock.h"
 #include "tests/storage/segment_fixture.h"
 
@@ -75,6 +80,78 @@ TEST_F(Collecting, KeepsAQueueWithinItsBoundAndCountsWhatItDid) {
   EXPECT_LE(stats.copied_bytes, 2 * stats.reclaimed_bytes);
   EXPECT_EQ(stats.debt_bytes, 0u);
   EXPECT_EQ(stats.waiting_queues, 0u);
+}
+
+/// Messages of 1,000 bytes, each with an expiration of its own, in batches of 50 that arrived 100
+/// ms apart.
+void fill_timed(SegmentLife& life, const std::vector<std::int64_t>& expirations) {
+  for (std::size_t begin = 0; begin < expirations.size(); begin += 50) {
+    const std::size_t end = std::min(begin + 50, expirations.size());
+    MessageBatchBuilder builder;
+    std::string bodies;
+    for (std::size_t i = begin; i < end; ++i) {
+      v1::MessageHeader header;
+      header.mutable_properties()->set_expiration(std::to_string(expirations[i]));
+      bodies += body_of(i + 1, 1000);
+      builder.add(header.SerializeAsString(), SharedBytes::from(body_of(i + 1, 1000)));
+    }
+    const auto batch = MessageBatch::parse(SharedBytes::from(builder.take().batch),
+                                           SharedBytes::from(std::move(bodies)))
+                           .value();
+    const auto arrived = static_cast<std::int64_t>(1'000'000 + begin * 2);
+    ASSERT_TRUE(
+        life.put(kQueue, {{Sequence{begin + 1}, batch, 0, batch->count(), arrived}}).is_ok());
+  }
+  ASSERT_TRUE(life.checkpoint().is_ok());
+}
+
+TEST_F(Collecting, KeepsAQueueWithinItsBoundWhateverTheTimesAtWhichMessagesExpire) {
+  std::mt19937 random(7);
+  const auto any = [&](std::size_t) -> std::int64_t { return 1 + random() % 20'000; };
+  const auto mostly_short = [&](std::size_t) -> std::int64_t {
+    return random() % 10 == 0 ? 1'000'000 : 1 + random() % 5'000;
+  };
+  const auto every_other = [](std::size_t i) -> std::int64_t {
+    return i % 2 == 0 ? 4'000 : 15'000;
+  };
+  const auto alike = [](std::size_t) -> std::int64_t { return 8'000; };
+  const std::vector<std::function<std::int64_t(std::size_t)>> patterns{any, mostly_short,
+                                                                       every_other, alike};
+  for (std::size_t pattern = 0; pattern < patterns.size(); ++pattern) {
+    std::vector<std::int64_t> expirations;
+    for (std::size_t i = 0; i < 2000; ++i) expirations.push_back(patterns[pattern](i));
+    fill_timed(life_, expirations);
+    for (std::int64_t now = 1'000'000; now <= 1'030'000; now += 2'500) {
+      ExpiryScan scan;
+      scan.now_ms = now;
+      for (bool more = store_.table(kQueue) != nullptr; more;) {
+        std::optional<ExpiredMessages> found;
+        store_.find_expired(kQueue, scan, [&](Result<ExpiredMessages> r) { found = *r; });
+        life_.poll_until([&] { return found.has_value(); });
+        for (const NumberRange& range : found->ranges) {
+          life_.settle(kQueue, range.first, range.last);
+        }
+        more = found->more;
+        scan.from = found->scanned_through.next();
+      }
+      poll_until_idle();
+      std::uint64_t left = 0;
+      for (std::size_t i = 0; i < expirations.size(); ++i) {
+        const auto arrived = static_cast<std::int64_t>(1'000'000 + i / 50 * 50 * 2);
+        left += arrived + expirations[i] > now ? 1 : 0;
+      }
+      EXPECT_EQ(store_.stored(kQueue).messages, left) << pattern << " at " << now;
+      std::uint64_t valid = 0;
+      if (const SegmentTable* const table = store_.table(kQueue)) {
+        for (const auto& segment : table->segments()) valid += figures_of(*segment).valid_bytes;
+      }
+      EXPECT_GE(valid, left * 1100);
+      EXPECT_LE(disk_bytes(), 2 * valid + (16 << 10)) << pattern << " at " << now;
+    }
+    store_.drop_queue(kQueue);
+    life_.executor().poll();
+    collector_.forget(kQueue);
+  }
 }
 
 TEST_F(Collecting, CountsSegmentsThatWentWithoutACopyAsDropped) {

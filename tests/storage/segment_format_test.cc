@@ -56,6 +56,37 @@ TEST(SegmentFormat, RecordGoesRoundAndDetectsEveryFlippedBit) {
   });
 }
 
+TEST(SegmentFormat, ArrivalsGoRoundAndEveryFlippedBitIsDetected) {
+  MessageRecord record;
+  record.header_bytes = 5;
+  record.body_bytes = 1024;
+  record.sequence = Sequence{99};
+  record.arrived_ms = 1'700'000'000'000;
+  record.expiration_ms = 60'000;
+  std::string bytes(MessageRecord::kTimedSize, '\0');
+  record.encode(bytes.data(), QueueId{8});
+  const auto decoded = MessageRecord::decode(bytes, QueueId{8});
+  ASSERT_TRUE(decoded.has_value());
+  EXPECT_EQ(decoded->arrived_ms, record.arrived_ms);
+  EXPECT_EQ(decoded->expiration_ms, 60'000);
+  EXPECT_EQ(decoded->record_bytes(), MessageRecord::kTimedSize + 5 + 1024);
+  EXPECT_FALSE(MessageRecord::decode(bytes.substr(0, MessageRecord::kSize), QueueId{8}));
+  expect_every_flip_refused(bytes, [](const std::string& b) {
+    return !MessageRecord::decode(b, QueueId{8}).has_value();
+  });
+
+  std::string head(IndexHeader::kSize, '\0');
+  IndexHeader{QueueId{42}, Sequence{7}, true}.encode(head.data());
+  EXPECT_EQ(*IndexHeader::decode(head), (IndexHeader{QueueId{42}, Sequence{7}, true}));
+  const IndexEntry entry{3, 4096, 17, IndexEntry::kValid, 1'700'000'000'000, kNoExpiration};
+  std::string place(IndexEntry::kTimedSize, '\0');
+  entry.encode(place.data(), Sequence{7}, true);
+  EXPECT_EQ(*IndexEntry::decode(place.data(), Sequence{7}, true), entry);
+  expect_every_flip_refused(place, [](const std::string& b) {
+    return !IndexEntry::decode(b.data(), Sequence{7}, true).has_value();
+  });
+}
+
 TEST(SegmentFormat, IndexGoesRoundAndDetectsEveryFlippedBit) {
   std::string bytes(IndexHeader::kSize, '\0');
   IndexHeader{QueueId{42}, Sequence{7}}.encode(bytes.data());
