@@ -12,6 +12,7 @@
 #include "bench/matrix/budgets.h"
 #include "bench/matrix/checkpoints.h"
 #include "bench/matrix/churn.h"
+#include "bench/matrix/expiry.h"
 #include "bench/matrix/garbage.h"
 #include "bench/matrix/measurement.h"
 #include "bench/matrix/runner.h"
@@ -27,6 +28,7 @@ constexpr std::uint64_t kQueues = 100'000;
 constexpr std::uint64_t kBacklog = 10'000'000;
 constexpr std::uint64_t kGarbage = 1'000'000;
 constexpr std::uint64_t kChurn = 200'000;
+constexpr std::uint64_t kExpiry = 1'000'000;
 
 struct Settings {
   std::uint64_t runs = 5;
@@ -52,14 +54,15 @@ void declare(cli::OptionTable& options, Settings& settings) {
                {"results", 0, "FILE", "put the tables between the marks in this file"});
   options.text(settings.title, {"title", 0, "TEXT", "a line above the tables"});
   options.choice(settings.budget,
-                 {"budget", 0, "queues|backlog|garbage|churn|checkpoints",
+                 {"budget", 0, "queues|backlog|garbage|churn|checkpoints|expiry",
                   "instead of the matrix: 100,000 queues on one node, or 10 million messages of 1 "
                   "KiB in one queue (11 GiB of disk); memory, kill -9, recovery. Or latencies "
                   "while the garbage of a queue of 1 million messages of 1 KiB is collected; or "
                   "what a queue's files take while random ones of "
                   "200,000 messages are acknowledged at full speed; or latencies with and without "
-                  "checkpoints"},
-                 {"queues", "backlog", "garbage", "churn", "checkpoints"});
+                  "checkpoints; or how late 1 million messages leave a queue that expire in any "
+                  "order"},
+                 {"queues", "backlog", "garbage", "churn", "checkpoints", "expiry"});
   options.number(settings.count, {"count", 'n', "N", "with --budget: another number of them"}, 1,
                  1'000'000'000);
   options.number(settings.bytes, {"bytes", 'b', "N", "with --budget backlog: bytes of each (1024)"},
@@ -114,11 +117,10 @@ int run_budget(const Settings& settings, const std::string& directory) {
     std::uint64_t count;
     Result<std::string> (*measure)(const BudgetOptions&);
   };
-  constexpr Budget kBudgets[] = {{"queues", kQueues, measure_queues},
-                                 {"backlog", kBacklog, measure_backlog},
-                                 {"garbage", kGarbage, measure_garbage},
-                                 {"churn", kChurn, measure_churn},
-                                 {"checkpoints", 0, measure_checkpoints}};
+  constexpr Budget kBudgets[] = {
+      {"queues", kQueues, measure_queues},     {"backlog", kBacklog, measure_backlog},
+      {"garbage", kGarbage, measure_garbage},  {"churn", kChurn, measure_churn},
+      {"checkpoints", 0, measure_checkpoints}, {"expiry", kExpiry, measure_expiry}};
   const Budget& budget =
       *std::find_if(std::begin(kBudgets), std::end(kBudgets),
                     [&](const Budget& one) { return settings.budget == one.name; });

@@ -236,6 +236,8 @@ QueueDescription from_wire(const v1::QueueDescription& wire) {
   queue.settled_total = wire.settled_total();
   queue.dead_lettering = wire.dead_lettering();
   queue.dead_letter_dropped = wire.dead_letter_dropped();
+  queue.expired_total = wire.expired_total();
+  queue.dropped_total = wire.dropped_total();
   return queue;
 }
 

@@ -59,6 +59,8 @@ class DeadLetterLinks::Peer final : private NodeLink::Events {
       if (open_.erase(confirm.batch_id()) == 0) continue;
       if (confirm.has_error()) {
         answers_.on_refused(confirm.batch_id(), confirm.error().text());
+      } else if (!confirm.refusals().empty()) {
+        answers_.on_full(confirm.batch_id());
       } else {
         answers_.on_stored(confirm.batch_id());
       }

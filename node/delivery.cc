@@ -65,7 +65,7 @@ bool Delivery::serve_slice(HostedQueue& hosted) {
   Consumer& consumer = *ring.front();
   HostedQueue& lane = hosted.front_lane();
   const std::uint64_t most = std::min(slice_, kQueueMessages - queue_messages_);
-  Queue::Next next = lane.queue.next(static_cast<std::uint32_t>(most));
+  Queue::Next next = shards_.of(lane).next(lane, static_cast<std::uint32_t>(most));
   if (next.wait == Queue::Wait::kMark) shards_.of(lane).propose_mark(lane);
   // Of a lane that turned out to be empty the next one takes the place.
   if (next.wait == Queue::Wait::kEmpty && &lane != &hosted) return true;

@@ -54,7 +54,7 @@ const DeliveryCounts& Queue::active_counts() const {
 // ---- the state machine
 
 void Queue::apply_enqueue(Sequence first, const MessageBatchPtr& batch,
-                          std::span<const std::uint32_t> places) {
+                          std::span<const std::uint32_t> places, std::int64_t arrived_ms) {
   QueueMessages& messages = active().messages;
   const auto count = places.empty() ? batch->count() : static_cast<std::uint32_t>(places.size());
   // Replayed over what was stored after the checkpoint: those are on disk.
@@ -65,11 +65,14 @@ void Queue::apply_enqueue(Sequence first, const MessageBatchPtr& batch,
     const std::uint32_t place = places.empty() ? at : places[at];
     std::uint32_t length = places.empty() ? count - at : 1;
     while (at + length < count && places[at + length] == place + length) ++length;
-    MessageRun run{first.next(at), batch, place, length};
+    MessageRun run{first.next(at), batch, place, length, arrived_ms};
     unstored_bytes_ += run.body_bytes();
+    add_ready_bytes(run.body_bytes());
     messages.append(std::move(run));
     at += length;
   }
+  own_expirations_ = own_expirations_ || batch->can_expire();
+  at_once_ = at_once_ || expiry_.ttl_ms == 0 || batch->least_expiration() == 0;
   const std::uint64_t added = count - known;
   set_ready(ready_ + added);
   enqueued_total_ += added;
@@ -82,6 +85,7 @@ void Queue::apply_settle(NumberRange range, storage::DiskDataCenter& disk) {
     unstored_bytes_ -= active_->messages.settle(range, stored_through_).body_bytes;
     active_->counts.erase(range);
     active_->released.remove(range);
+    if (!active_->leaving.empty()) active_->leaving.remove(range);
     if (!active_->dead.empty()) active_->dead.remove(range);
   }
   if (range.first <= stored_through_.value) {
@@ -142,6 +146,8 @@ void Queue::finish_replay(const storage::StoredQueue& stored) {
     gap_end_ = stored_through_.next();
   }
   next_ = applied_next_;
+  own_expirations_ = ready_ > 0;  // until somebody looks
+  end_at_once();
 }
 
 void Queue::start_empty() {
@@ -150,7 +156,8 @@ void Queue::start_empty() {
   cursor_ = applied_next_ = next_;
   close_gap();
   set_ready(0);
-  unstored_bytes_ = window_bytes_ = 0;
+  unstored_bytes_ = window_bytes_ = ready_bytes_ = 0;
+  own_expirations_ = false;
 }
 
 // ---- delivering
@@ -162,13 +169,15 @@ std::optional<Sequence> Queue::wanted_mark() const {
   return std::min(last, cursor_.next(kMarkStep));
 }
 
-Queue::Next Queue::next(std::uint32_t max_count) {
+Queue::Next Queue::next(std::uint32_t max_count, std::int64_t now_ms) {
   if (!active_ && !has_gap()) {
     cursor_ = applied_next_;
     lose(ready_);
     return {};
   }
-  return active().returned.empty() ? next_fresh(max_count) : next_returned(max_count);
+  Next next = active().returned.empty() ? next_fresh(max_count) : next_returned(max_count);
+  if (next.wait == Wait::kNothing) set_apart_expired(next, now_ms);
+  return next;
 }
 
 Queue::Next Queue::next_returned(std::uint32_t max_count) {
@@ -181,7 +190,10 @@ Queue::Next Queue::next_returned(std::uint32_t max_count) {
 
 Queue::Next Queue::next_fresh(std::uint32_t max_count) {
   skip_dead_gap();
-  if (has_gap() && cursor_ >= gap_begin_) return {Wait::kDisk, {}};
+  if (has_gap() && cursor_ >= gap_begin_) {
+    window_bytes_ = 0;  // whatever left from the middle
+    return {Wait::kDisk, {}};
+  }
   const Sequence through = has_gap() ? Sequence{gap_begin_.value - 1} : applied_through();
   auto run = first_fresh(through);
   if (!run) {
@@ -201,14 +213,20 @@ Queue::Next Queue::next_fresh(std::uint32_t max_count) {
   return {Wait::kNothing, *std::move(run)};
 }
 
-void Queue::take(const MessageRun& run) {
+void Queue::leave_head(const MessageRun& run) {
+  end_ready_bytes(run.body_bytes());
   if (run.first < cursor_) {
     active_->returned.remove({run.first.value, run.last().value});
   } else {
     if (has_gap()) window_bytes_ -= std::min(window_bytes_, run.body_bytes());
     cursor_ = run.last().next();
   }
-  lose(run.count);  // fewer than are here when dead ones were missing on the disk at the start
+}
+
+void Queue::take(const MessageRun& run) {
+  leave_head(run);
+  // Fewer than are here when dead ones were missing on the disk at the start.
+  set_ready(ready_ - std::min<std::uint64_t>(run.count, ready_));
   unacked_ += run.count;
   totals_.unacked += run.count;
   delivered_total_ += run.count;
@@ -237,6 +255,8 @@ void Queue::make_ready(NumberRange range, bool counted) {
   active().returned.add(range);
   if (!counted) active().proposed_counts.increment(range);
   set_ready(ready_ + range.count());
+  if (sizes_ != nullptr) add_ready_bytes(bytes_of(range, *sizes_));
+  came_back(range);
 }
 
 void Queue::make_released_ready(NumberRange range) {
@@ -260,17 +280,16 @@ Queue::ReadyRanges Queue::take_all_ready() {
   if (ready_ > 0 && cursor_ < applied_next_) {
     RangeSet fresh;
     fresh.add({cursor_.value, applied_next_.value - 1});
-    NumberRange dead_range;
-    for (std::uint64_t at = cursor_.value; dead().find_from(at, &dead_range);) {
-      fresh.remove(dead_range);
-      at = dead_range.last + 1;
+    NumberRange away;
+    for (std::uint64_t at = cursor_.value; find_away(at, &away); at = away.last + 1) {
+      fresh.remove(away);
     }
     for (const auto& [first, last] : fresh.ranges()) taken.ranges.push_back({first, last});
   }
   cursor_ = applied_next_;
   close_gap();
   set_ready(0);
-  window_bytes_ = 0;
+  window_bytes_ = ready_bytes_ = 0;
   return taken;
 }
 

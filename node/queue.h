@@ -1,12 +1,15 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "common/expiry.h"
 #include "common/ids.h"
 #include "common/message_batch.h"
 #include "node/dead_letters.h"
@@ -37,7 +40,7 @@ struct QueueTotals {
 ///                unacked,  head window    only on disk      in memory        proposed
 ///                returned  (in memory)
 ///
-/// Knows nothing of consumers, logs or time. Costs nothing but itself while it is empty.
+/// Knows nothing of consumers, logs or clocks. Costs nothing but itself while it is empty.
 /// Reactor's thread.
 class Queue {
  public:
@@ -63,9 +66,9 @@ class Queue {
   // ---- the state machine: applied in the order of the log, and again at a replay
 
   /// Messages of the batch (those at `places`, all if empty) get first, first + 1, ... Those that
-  /// the queue has had already are skipped.
+  /// the queue has had already are skipped. `arrived_ms`: when, by the leader's clock.
   void apply_enqueue(Sequence first, const MessageBatchPtr& batch,
-                     std::span<const std::uint32_t> places);
+                     std::span<const std::uint32_t> places, std::int64_t arrived_ms);
   void apply_settle(NumberRange range, storage::DiskDataCenter& disk);
   /// Counts a delivery that ended without an ack.
   void apply_requeue(NumberRange range);
@@ -103,15 +106,16 @@ class Queue {
   enum class Wait : std::uint8_t {
     kNothing,  // there is a run
     kEmpty,
-    kDisk,  // the next message is on disk
-    kMark,  // the next message's mark is not committed
+    kDisk,     // the next message is on disk
+    kMark,     // the next message's mark is not committed
+    kExpired,  // there is a run, of messages that have expired: take_expired() it
   };
   struct Next {
     Wait wait = Wait::kEmpty;
     MessageRun run;
   };
   /// What is to be delivered next: messages that stand side by side, at most `max_count`.
-  Next next(std::uint32_t max_count);
+  Next next(std::uint32_t max_count, std::int64_t now_ms);
   /// The run (next()'s, or its beginning) is unacked from now on.
   void take(const MessageRun& run);
   /// Whether any message of the run may have been delivered before.
@@ -136,6 +140,64 @@ class Queue {
     std::uint64_t count = 0;
   };
   ReadyRanges take_all_ready();
+
+  // ---- limits (queue_limits.cc)
+
+  /// From now on ready_bytes() is known; `disk` (which outlives the queue) tells sizes of messages
+  /// that are not in memory. Null: it is not needed any more.
+  void count_ready_bytes(const storage::DiskDataCenter* disk);
+  /// Bytes of the bodies of ready messages.
+  std::uint64_t ready_bytes() const { return ready_bytes_; }
+  /// Messages that were proposed and are not applied, and bytes of their bodies (as far as
+  /// add_proposed_bytes() was told).
+  std::uint64_t proposed() const { return next_.value - applied_next_.value; }
+  std::uint64_t proposed_bytes() const { return proposed_bytes_; }
+  void add_proposed_bytes(std::uint64_t bytes) { proposed_bytes_ += bytes; }
+  void end_proposed_bytes(std::uint64_t bytes) {
+    proposed_bytes_ -= std::min(bytes, proposed_bytes_);
+  }
+  /// Takes ready messages out of the order from its head on, wherever they are: a run of at most
+  /// `max_count`, and of no more than are needed for `enough_bytes` of bodies. Nothing when none is
+  /// ready.
+  std::optional<NumberRange> take_head(std::uint64_t max_count, std::uint64_t enough_bytes,
+                                       const storage::DiskDataCenter& disk);
+  std::uint64_t dropped_total() const { return dropped_total_; }
+
+  // ---- expiring (queue_expiry.cc); times are milliseconds since 1970-01-01 UTC
+
+  /// The queue's time to live (kNoExpiration: none) from now on, also of what is there. `now_ms`
+  /// counts as the arrival of messages that were stored without it.
+  void set_ttl(std::int64_t ttl_ms, std::int64_t now_ms);
+  const ExpiryRule& expiry() const { return expiry_; }
+  /// False: no message here will expire.
+  bool may_expire() const { return expiry_.ttl_ms >= 0 || own_expirations_; }
+  /// Looks whether any message in memory has an expiration of its own; may_expire().
+  bool settle_whether_any_expires();
+  void set_own_expirations() { own_expirations_ = true; }
+  /// Messages in memory at or above `from` that have expired, ready or not.
+  QueueMessages::Expired find_expired(Sequence from, std::int64_t now_ms, std::size_t max_ranges);
+  /// Takes those that are ready out of the order; which these are. Each number is that of a message
+  /// that is not settled.
+  std::vector<NumberRange> take_expired(const std::vector<NumberRange>& found);
+  /// The same of next()'s run.
+  void take_expired(const MessageRun& run);
+  /// Messages that came back since the last call, and may have been found expired before; last is
+  /// 0: none.
+  NumberRange take_again() { return std::exchange(again_, {}); }
+  /// They could not be looked at, and are to be.
+  void look_again(NumberRange range);
+  /// Messages that are never kept, but delivered at once, have had their time.
+  void end_at_once() {
+    at_once_from_ = applied_next_;
+    at_once_ = false;
+  }
+  /// Some came since the last end_at_once().
+  bool has_at_once() const { return at_once_; }
+  /// So many ranges were taken out of the middle and have not left yet.
+  std::size_t leaving_ranges() const { return active_ ? active_->leaving.ranges().size() : 0; }
+  std::vector<MessageRun> without_expired(const std::vector<MessageRun>& runs,
+                                          std::int64_t now_ms) const;
+  std::uint64_t expired_total() const { return expired_total_; }
 
   std::uint64_t ready() const { return ready_; }
   std::uint64_t unacked() const { return unacked_; }
@@ -206,11 +268,31 @@ class Queue {
     DeliveryCounts proposed_counts;  // on their way into `counts`
     RangeSet released;               // were delivered, and that did not count
     DeadLetters dead;
+    RangeSet leaving;  // from the cursor on: not ready any more, and neither dead nor settled yet
   };
   Active& active();
   const DeliveryCounts& active_counts() const;
   bool has_gap() const { return gap_begin_ < gap_end_; }
   void close_gap() { gap_begin_ = gap_end_ = Sequence{0}; }
+  QueueMessages::ExpiryLook look(std::int64_t now_ms) const {
+    return {expiry_, now_ms, at_once_from_};
+  }
+  bool has_expired(const MessageRun& run, std::uint32_t at, std::int64_t now_ms) const;
+  /// Cuts the run where expired and others meet.
+  void set_apart_expired(Next& next, std::int64_t now_ms) const;
+  void leave_head(const MessageRun& run);
+  /// The range that holds `sequence`, or the next above it, of messages that are not ready though
+  /// they were never delivered: leaving or dead. False if there is none.
+  bool find_away(std::uint64_t sequence, NumberRange* found) const;
+  std::uint64_t bytes_of(NumberRange range, const storage::DiskDataCenter& disk) const;
+  std::optional<NumberRange> fresh_head(const storage::DiskDataCenter& disk) const;
+  void add_ready_bytes(std::uint64_t bytes) {
+    if (sizes_ != nullptr) ready_bytes_ += bytes;
+  }
+  void end_ready_bytes(std::uint64_t bytes) {
+    if (sizes_ != nullptr) ready_bytes_ -= std::min(bytes, ready_bytes_);
+  }
+  void came_back(NumberRange range);
   Next next_returned(std::uint32_t max_count);
   Next next_fresh(std::uint32_t max_count);
   std::optional<MessageRun> first_fresh(Sequence through);
@@ -255,6 +337,16 @@ class Queue {
   std::uint64_t settled_total_ = 0;
   std::uint64_t next_dead_number_ = 1;
   std::uint64_t dead_dropped_total_ = 0;
+  std::uint64_t expired_total_ = 0;
+  std::uint64_t dropped_total_ = 0;
+  std::uint64_t ready_bytes_ = 0;
+  std::uint64_t proposed_bytes_ = 0;
+  const storage::DiskDataCenter* sizes_ = nullptr;  // null: ready_bytes_ is not kept
+  ExpiryRule expiry_;
+  bool own_expirations_ = false;  // there may be messages with one
+  bool at_once_ = false;
+  Sequence at_once_from_{1};
+  NumberRange again_;
   std::unique_ptr<Active> active_;
 };
 

@@ -5,9 +5,10 @@ namespace segue::node {
 namespace {
 
 constexpr const QueueArgument* kArguments[] = {
-    &kDurabilityArgument, &kGcMinBytes,           &kGcMinMessages,
-    &kGcValidPercent,     &kSingleActiveConsumer, &kMaxPriority,
-    &kDeadLetterExchange, &kDeadLetterRoutingKey, &kDeliveryLimit,
+    &kDeadLetterExchange,   &kDeadLetterRoutingKey, &kDeliveryLimit,  &kDurabilityArgument,
+    &kGcMinBytes,           &kGcMinMessages,        &kGcValidPercent, &kMaxLength,
+    &kMaxLengthBytes,       &kMaxPriority,          &kMessageTtl,     &kOverflow,
+    &kSingleActiveConsumer,
 };
 
 }  // namespace

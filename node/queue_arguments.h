@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "common/expiry.h"
 #include "segue/v1/catalog.pb.h"
 
 namespace segue::node {
@@ -43,6 +45,16 @@ inline constexpr QueueArgument kDeadLetterRoutingKey{"x-dead-letter-routing-key"
                                                      QueueArgument::Kind::kName};
 inline constexpr QueueArgument kDeliveryLimit{"x-delivery-limit", QueueArgument::Kind::kNumber, 0,
                                               1'000'000'000};
+inline constexpr QueueArgument kMaxLength{"x-max-length", QueueArgument::Kind::kNumber, 0,
+                                          std::numeric_limits<std::int64_t>::max()};
+inline constexpr QueueArgument kMaxLengthBytes{"x-max-length-bytes", QueueArgument::Kind::kNumber,
+                                               0, std::numeric_limits<std::int64_t>::max()};
+inline constexpr QueueArgument kMessageTtl{"x-message-ttl", QueueArgument::Kind::kNumber, 0,
+                                           kMaxExpirationMs};
+inline constexpr std::string_view kRejectPublish = "reject-publish";
+inline constexpr std::string_view kOverflows[] = {"drop-head", kRejectPublish};
+inline constexpr QueueArgument kOverflow{"x-overflow", QueueArgument::Kind::kWord, 0, 0,
+                                         kOverflows};
 inline constexpr QueueArgument kSingleActiveConsumer{"x-single-active-consumer",
                                                      QueueArgument::Kind::kBoolean};
 

@@ -74,7 +74,8 @@ void QueueBrowse::loaded(Page page, Sequence wanted,
   if (!result.is_ok()) return fail(page, result.status());
   page.corrupt += result->corrupt.size();
   const Sequence through = std::min(result->scanned_through, wanted);
-  if (!result->runs.empty()) return answer(page, result->runs, through, hosted->queue);
+  const auto runs = hosted->queue.without_expired(result->runs, clock_.wall_ms);
+  if (!runs.empty()) return answer(page, runs, through, hosted->queue);
   // Nothing is left there: at most once for each part of the queue, since `after` rises.
   if (through <= page.after) {
     return fail(page, Status(Code::kInternalError,
@@ -87,8 +88,14 @@ void QueueBrowse::loaded(Page page, Sequence wanted,
 
 void QueueBrowse::read_memory(const Page& page, const Queue& queue) {
   std::vector<MessageRun> runs;
-  const Sequence through = queue.collect(page.after, page.max_bytes, runs);
-  answer(page, runs, std::max(through, page.after), queue);
+  Sequence through = page.after;
+  // Once for each part of what is in memory, until one has messages that have not expired.
+  do {
+    runs.clear();
+    through = std::max(through, queue.collect(through, page.max_bytes, runs));
+    runs = queue.without_expired(runs, clock_.wall_ms);
+  } while (runs.empty() && through < queue.applied_through());
+  answer(page, runs, through, queue);
 }
 
 void QueueBrowse::answer(const Page& page, const std::vector<MessageRun>& runs, Sequence through,

@@ -5,18 +5,21 @@
 
 #include "node/peer_output.h"
 #include "node/queue_table.h"
+#include "node/turn_clock.h"
 #include "segue/v1/peer.pb.h"
 #include "storage/disk_data_center.h"
 
 namespace segue::node {
 
-/// Reads messages of queues page by page, and changes nothing: what is stored comes from the disk,
-/// whether it is in memory or not, the rest from memory. Reactor's thread.
+/// Reads messages of queues page by page, but for those that have expired, and changes nothing:
+/// what is stored comes from the disk, whether it is in memory or not, the rest from memory.
+/// Reactor's thread.
 class QueueBrowse {
  public:
   /// The references outlive this and every load.
-  QueueBrowse(storage::DiskDataCenter& disk, QueueTable& queues, PeerOutput& output)
-      : disk_(disk), queues_(queues), output_(output) {}
+  QueueBrowse(storage::DiskDataCenter& disk, QueueTable& queues, PeerOutput& output,
+              const TurnClock& clock)
+      : disk_(disk), queues_(queues), output_(output), clock_(clock) {}
 
   void on_browse(PeerId peer, std::uint64_t request_id, const HostedQueue& hosted,
                  const v1::Browse& browse);
@@ -46,6 +49,7 @@ class QueueBrowse {
   storage::DiskDataCenter& disk_;
   QueueTable& queues_;
   PeerOutput& output_;
+  const TurnClock& clock_;
 };
 
 }  // namespace segue::node

@@ -14,6 +14,7 @@ void Queue::apply_dead(const DeadLetters::Range& range) {
   active().dead.add(range);
   active().counts.erase(range.sequences);
   active().released.remove(range.sequences);
+  if (!active().leaving.empty()) active().leaving.remove(range.sequences);
   next_dead_number_ = std::max(next_dead_number_, range.last_number() + 1);
 }
 
@@ -27,16 +28,13 @@ std::optional<MessageRun> Queue::find_in_memory(NumberRange range) const {
 std::optional<MessageRun> Queue::first_fresh(Sequence through) {
   while (true) {
     auto run = active_->messages.first_run(cursor_, through);
-    NumberRange dead_range;
-    if (!run || active_->dead.empty() || !active_->dead.find_from(run->first.value, &dead_range) ||
-        dead_range.first > run->last().value) {
+    NumberRange away;
+    if (!run || !find_away(run->first.value, &away) || away.first > run->last().value) return run;
+    if (away.first > run->first.value) {
+      run->count = static_cast<std::uint32_t>(away.first - run->first.value);
       return run;
     }
-    if (dead_range.first > run->first.value) {
-      run->count = static_cast<std::uint32_t>(dead_range.first - run->first.value);
-      return run;
-    }
-    cursor_ = Sequence{dead_range.last + 1};
+    cursor_ = Sequence{away.last + 1};
     if (cursor_ > through) return std::nullopt;
   }
 }

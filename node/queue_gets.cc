@@ -28,7 +28,7 @@ bool QueueGets::serve(HostedQueue& hosted) {
     Consumer* consumer = subscriptions_.find(get.peer, get.consumer);
     if (consumer != nullptr) {
       HostedQueue& lane = hosted.front_lane();
-      const Queue::Next next = lane.queue.next(1);
+      const Queue::Next next = shards_.of(lane).next(lane, 1);
       // Of a lane that turned out to be empty the next one takes the place.
       if (next.wait == Queue::Wait::kEmpty && &lane != &hosted) continue;
       if (next.wait == Queue::Wait::kDisk) read_ahead_.consider(lane);

@@ -11,6 +11,8 @@
 #include "node/checkpointer.h"
 #include "node/dead_letter_forwarder.h"
 #include "node/delivery.h"
+#include "node/expiry_sweep.h"
+#include "node/length_keeper.h"
 #include "node/queue_arguments.h"
 #include "node/queue_browse.h"
 #include "node/queue_gets.h"
@@ -47,13 +49,15 @@ struct WithDisk {
                       auto_delete),
         settles(queues, shards, subscriptions, output),
         gets(queues, shards, subscriptions, read_ahead, output),
-        browse(disk, queues, output),
+        browse(disk, queues, output, clock),
         requests({"", options.free_disk_limit, options.backup_bytes_per_second,
                   options.backup_directory},
                  disk, queues, shards, gets, browse, output),
         delivery(queues, shards, output, read_ahead, gets),
         dead_letters({options.life, options.dead_letter_batch_bytes}, disk, queues, shards, memory,
-                     clock, log) {}
+                     clock, log),
+        expiry(disk, queues, shards, clock),
+        length(disk, queues, shards) {}
 
   storage::DiskDataCenter& disk;
   std::vector<Shard*> in_turn;
@@ -70,6 +74,8 @@ struct WithDisk {
   QueueRequests requests;
   Delivery delivery;
   DeadLetterForwarder dead_letters;
+  ExpirySweep expiry;
+  LengthKeeper length;
 };
 
 }  // namespace
@@ -322,6 +328,7 @@ void QueueHost::on_tick(TimePoint now, std::int64_t wall_ms) {
   parts.auto_delete.on_tick();
   open.read_ahead.on_tick();
   open.spiller.on_tick();
+  open.expiry.on_tick();
   open.checkpointer.on_tick();
   open.dead_letters.on_tick();
   for (const auto& [id, shard] : open.shards.all()) shard->on_tick();
@@ -333,6 +340,8 @@ void QueueHost::end_turn(TimePoint now, std::int64_t wall_ms) {
   open.subscriptions.begin_deliveries();
   open.read_ahead.end_turn();
   open.delivery.end_turn();
+  open.expiry.end_turn();
+  open.length.end_turn();
   open.dead_letters.end_turn();
   for (Shard* shard : std::exchange(open.in_turn, {})) shard->end_turn();
   open.spiller.end_turn();
@@ -347,8 +356,9 @@ void QueueHost::end_turn(TimePoint now, std::int64_t wall_ms) {
 
 bool QueueHost::wants_turn() const {
   const WithDisk& open = *parts_->with_disk;
-  return !parts_->queues.ready().empty() || !open.in_turn.empty() ||
-         open.checkpointer.wants_turn() || open.subscriptions.wants_turn() ||
+  return !parts_->queues.ready().empty() || !parts_->queues.over_length().empty() ||
+         !open.in_turn.empty() || open.checkpointer.wants_turn() ||
+         open.subscriptions.wants_turn() || open.expiry.wants_turn() ||
          open.dead_letters.wants_turn();
 }
 

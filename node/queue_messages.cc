@@ -11,7 +11,7 @@ namespace segue::node {
 namespace {
 
 /// What a block costs beside its bodies.
-constexpr std::uint64_t kBlockBytes = 64;
+constexpr std::uint64_t kBlockBytes = 80;
 constexpr std::size_t kFewDead = 64;
 
 }  // namespace
@@ -30,7 +30,8 @@ std::size_t QueueMessages::find(Sequence from) const {
 
 void QueueMessages::append(MessageRun run) {
   SEGUE_CHECK(run.count > 0 && (blocks_.empty() || blocks_.back().last() < run.first));
-  blocks_.push_back({run.first, std::move(run.batch), run.begin, run.count, run.count});
+  blocks_.push_back(
+      {run.first, std::move(run.batch), run.begin, run.count, run.count, {}, run.arrived_ms});
   memory_bytes_ += blocks_.back().bytes();
 }
 
@@ -49,7 +50,7 @@ void QueueMessages::insert(const MessageRun& run) {
     }
     const std::uint64_t room = blocks_[at].first.value - rest.first.value;
     const auto length = static_cast<std::uint32_t>(std::min<std::uint64_t>(room, rest.count));
-    Block block{rest.first, rest.batch, rest.begin, length, length};
+    Block block{rest.first, rest.batch, rest.begin, length, length, {}, rest.arrived_ms};
     memory_bytes_ += block.bytes();
     blocks_.insert(blocks_.begin() + static_cast<std::ptrdiff_t>(at), std::move(block));
     rest = rest.part(length, rest.count - length);
@@ -149,7 +150,8 @@ std::optional<MessageRun> QueueMessages::first_run(Sequence from, Sequence throu
       while (live_end < end && !block.is_settled(live_end)) ++live_end;
       end = live_end;
     }
-    return MessageRun{block.first.next(at), block.batch, block.begin + at, end - at};
+    return MessageRun{block.first.next(at), block.batch, block.begin + at, end - at,
+                      block.arrived_ms};
   }
   return std::nullopt;
 }
@@ -165,7 +167,8 @@ void QueueMessages::live_runs(const Block& block, Sequence low, Sequence high,
     }
     std::uint32_t live_end = block.settled ? at + 1 : end;
     while (live_end < end && !block.is_settled(live_end)) ++live_end;
-    runs.push_back({block.first.next(at), block.batch, block.begin + at, live_end - at});
+    runs.push_back(
+        {block.first.next(at), block.batch, block.begin + at, live_end - at, block.arrived_ms});
     at = live_end;
   }
 }

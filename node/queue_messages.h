@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/expiry.h"
 #include "common/message_batch.h"
 #include "node/range_set.h"
 
@@ -46,6 +47,34 @@ class QueueMessages {
   std::uint64_t body_bytes(Sequence after, Sequence through) const;
   std::uint64_t count_messages() const;
 
+  /// What is expired, and when.
+  struct ExpiryLook {
+    const ExpiryRule& rule;
+    std::int64_t now_ms = 0;
+    /// Messages from here on with no time to live at all have not expired yet: they may still be
+    /// delivered at once.
+    Sequence at_once_from;
+
+    bool expired(Sequence sequence, std::int64_t arrived_ms, std::int64_t own) const {
+      const std::int64_t due = rule.due(arrived_ms, own);
+      if (due > now_ms) return false;
+      return sequence < at_once_from || (own != 0 && rule.ttl_ms != 0);
+    }
+  };
+  struct Expired {
+    std::vector<NumberRange> ranges;  // in order, without holes
+    Sequence scanned_through;         // everything up to here was looked at
+    bool more = false;                // there is more beyond
+    std::uint64_t looked_at = 0;      // blocks and messages
+  };
+  /// The messages at or above `from` that have expired, about `max_ranges` at once. Blocks of which
+  /// none can have expired since the last look cost nothing.
+  Expired find_expired(Sequence from, const ExpiryLook& look, std::size_t max_ranges);
+  /// Messages of the range were found before and could not leave then: they are found again.
+  void look_again(NumberRange range);
+  /// Whether there are messages with expirations of their own.
+  bool any_expires() const;
+
   /// The first sequence of the first block that begins at or after `from`, behind about `bytes` of
   /// blocks from there; one above everything when there is no such block.
   Sequence block_after(Sequence from, std::uint64_t bytes) const;
@@ -60,6 +89,9 @@ class QueueMessages {
     std::uint32_t count = 0;
     std::uint32_t live = 0;                      // not settled
     std::unique_ptr<std::uint64_t[]> settled{};  // a bit for each of `count`; null: none
+    std::int64_t arrived_ms = 0;                 // of all
+    /// None of them expires earlier by its own expiration, but those that were found already.
+    std::int64_t own_due = 0;
 
     Sequence last() const { return first.next(count - 1); }
     bool is_settled(std::uint32_t at) const {
@@ -75,6 +107,7 @@ class QueueMessages {
                 Settled& settled);
   void kill(Block& block);
   void sweep();
+  static void look_into(Block& block, Sequence from, const ExpiryLook& look, Expired& expired);
   /// Live messages of the block in [low, high] as runs.
   static void live_runs(const Block& block, Sequence low, Sequence high,
                         std::vector<MessageRun>& runs);

@@ -310,6 +310,8 @@ void QueueRequests::add_counts(const Queue& lane, v1::QueueDescription& descript
   description.set_dead_lettering(description.dead_lettering() + lane.dead().count());
   description.set_dead_letter_dropped(description.dead_letter_dropped() +
                                       lane.dead_dropped_total());
+  description.set_expired_total(description.expired_total() + lane.expired_total());
+  description.set_dropped_total(description.dropped_total() + lane.dropped_total());
 }
 
 }  // namespace segue::node

@@ -28,6 +28,14 @@ QueueSettings settings_of(const v1::QueueDefinition& definition) {
   if (const auto limit = number_of(definition, kDeliveryLimit)) {
     settings.delivery_limit = static_cast<std::uint32_t>(*limit);
   }
+  settings.ttl_ms = number_of(definition, kMessageTtl).value_or(kNoExpiration);
+  if (const auto messages = number_of(definition, kMaxLength)) {
+    settings.limits.messages = static_cast<std::uint64_t>(*messages);
+  }
+  if (const auto bytes = number_of(definition, kMaxLengthBytes)) {
+    settings.limits.body_bytes = static_cast<std::uint64_t>(*bytes);
+  }
+  settings.limits.rejects = text_of(definition, kOverflow) == kRejectPublish;
   if (const auto bytes = number_of(definition, kGcMinBytes)) {
     settings.gc.min_bytes = static_cast<std::uint64_t>(*bytes);
   }

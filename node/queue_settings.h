@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "common/expiry.h"
 #include "segue/v1/catalog.pb.h"
 #include "storage/gc_options.h"
 
@@ -17,6 +19,18 @@ struct DeadLettering {
   std::optional<std::string> routing_key;  // none: the message's own
 };
 
+/// How much of what is ready a queue keeps.
+struct QueueLimits {
+  static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
+
+  std::uint64_t messages = kNone;
+  std::uint64_t body_bytes = kNone;
+  bool rejects = false;  // what has no room; else the oldest go
+
+  bool any() const { return messages != kNone || body_bytes != kNone; }
+  bool counts_bytes() const { return body_bytes != kNone; }
+};
+
 /// What a queue's arguments ask of the node that has it. Read once, when the queue is defined or
 /// its definition changes.
 struct QueueSettings {
@@ -25,6 +39,8 @@ struct QueueSettings {
   std::shared_ptr<const DeadLettering> dead_letters;  // null: dead messages are dropped
   /// A message leaves the queue when so many deliveries and one more have ended without an ack.
   std::optional<std::uint32_t> delivery_limit;
+  std::int64_t ttl_ms = kNoExpiration;
+  QueueLimits limits;
   storage::GcOverrides gc;  // in the place of the node's gc.*
 };
 

@@ -72,6 +72,9 @@ struct HostedQueue {
   std::uint32_t shard_slot = kNoSlot;
   std::uint32_t ready_slot = kNoSlot;
   std::uint32_t memory_slot = kNoSlot;
+  std::uint32_t expiring_slot = kNoSlot;
+  std::uint32_t at_once_slot = kNoSlot;
+  std::uint32_t over_length_slot = kNoSlot;
   std::uint32_t unstored_slot = kNoSlot;
   std::uint32_t dead_slot = kNoSlot;
 
@@ -115,6 +118,18 @@ struct HostedQueue {
     std::uint64_t sum = 0;
     each_lane([&](const HostedQueue& lane) { sum += lane.queue.dead().count(); });
     return sum;
+  }
+  std::uint64_t ready_bytes() const {
+    std::uint64_t sum = 0;
+    each_lane([&](const HostedQueue& lane) { sum += lane.queue.ready_bytes(); });
+    return sum;
+  }
+  /// Of a whole queue: whether the oldest messages must go.
+  bool is_over_length() const {
+    const QueueLimits& limits = settings.limits;
+    if (limits.rejects || !limits.any()) return false;
+    return ready() > limits.messages ||
+           (limits.counts_bytes() && ready_bytes() > limits.body_bytes);
   }
   bool has_consumers() const { return readers && !readers->consumers.empty(); }
   std::uint32_t consumer_count() const {
@@ -181,6 +196,9 @@ class QueueTable {
   void erase(HostedQueue& queue) {
     ready_.remove(queue);
     in_memory_.remove(queue);
+    expiring_.remove(queue);
+    at_once_.remove(queue);
+    over_length_.remove(queue);
     if (queue.whole != nullptr) {
       std::erase(queue.whole->lanes, &queue);
       --lanes_;
@@ -213,6 +231,17 @@ class QueueTable {
   void wake(HostedQueue& queue) {
     if (queue.has_takers()) ready_.add(queue.of_whole());
   }
+  /// The queue got messages, which may expire there.
+  void note_expiring(HostedQueue& queue) {
+    if (!queue.queue.may_expire()) return;
+    expiring_.add(queue);
+    if (queue.queue.has_at_once()) at_once_.add(queue);
+  }
+  /// More of the queue is ready, or its limits have changed.
+  void note_length(HostedQueue& queue) {
+    HostedQueue& whole = queue.of_whole();
+    if (whole.is_over_length()) over_length_.add(whole);
+  }
   /// The queue got messages into memory.
   void note_memory(HostedQueue& queue) { in_memory_.add(queue); }
 
@@ -221,12 +250,20 @@ class QueueTable {
 
   using ReadyList = QueueList<&HostedQueue::ready_slot>;
   using MemoryList = QueueList<&HostedQueue::memory_slot>;
+  using ExpiringList = QueueList<&HostedQueue::expiring_slot>;
   ReadyList& ready() { return ready_; }
   const ReadyList& ready() const { return ready_; }
   MemoryList& in_memory() { return in_memory_; }
   using DeadList = QueueList<&HostedQueue::dead_slot>;
   DeadList& dead() { return dead_; }
   const DeadList& dead() const { return dead_; }
+  ExpiringList& expiring() { return expiring_; }
+  /// Queues that got messages which expire at once, unless this turn delivers them.
+  using AtOnceList = QueueList<&HostedQueue::at_once_slot>;
+  AtOnceList& at_once() { return at_once_; }
+  /// Queues that may hold more than their limits allow.
+  using OverLengthList = QueueList<&HostedQueue::over_length_slot>;
+  OverLengthList& over_length() { return over_length_; }
 
  private:
   QueueTotals totals_;
@@ -235,6 +272,9 @@ class QueueTable {
   ReadyList ready_;
   MemoryList in_memory_;
   DeadList dead_;
+  ExpiringList expiring_;
+  AtOnceList at_once_;
+  OverLengthList over_length_;
 };
 
 }  // namespace segue::node

@@ -87,7 +87,9 @@ std::vector<NumberRange> Queue::finish_gap_load(const LoadPlan& plan,
   }
   std::vector<NumberRange> given_up;
   for (const Sequence sequence : loaded.corrupt) {
-    if (sequence >= plan.from && sequence < gap_end_ && !dead().contains(sequence.value)) {
+    NumberRange away;
+    const bool leaves = find_away(sequence.value, &away) && away.first <= sequence.value;
+    if (sequence >= plan.from && sequence < gap_end_ && !leaves) {
       given_up.push_back({sequence.value, sequence.value});
     }
   }
@@ -103,6 +105,7 @@ std::vector<NumberRange> Queue::finish_gap_load(const LoadPlan& plan,
 
 void Queue::lose(std::uint64_t count) {
   set_ready(ready_ - std::min(count, ready_));
+  if (count > 0 && sizes_ != nullptr) count_ready_bytes(sizes_);
 }
 
 // ---- storing and evicting
@@ -112,7 +115,11 @@ std::vector<MessageRun> Queue::begin_store(std::uint64_t max_bytes) {
   std::vector<MessageRun> runs;
   if (!active_) return runs;
   stored_through_ = active_->messages.collect(stored_through_, applied_through(), max_bytes, runs);
-  for (const MessageRun& run : runs) unstored_bytes_ -= run.body_bytes();
+  for (MessageRun& run : runs) {
+    unstored_bytes_ -= run.body_bytes();
+    // What cannot expire is stored without its arrival.
+    if (expiry_.ttl_ms < 0 && !run.batch->can_expire()) run.arrived_ms = 0;
+  }
   storing_ = !runs.empty();
   if (runs.empty()) written_through_ = stored_through_;
   return runs;
@@ -170,7 +177,8 @@ std::uint64_t Queue::evict_delivered() {
 
 void Queue::release_if_idle() {
   if (active_ && !loading_ && !storing_ && active_->messages.empty() && active_->returned.empty() &&
-      active_->counts.empty() && active_->released.empty() && active_->dead.empty()) {
+      active_->counts.empty() && active_->released.empty() && active_->dead.empty() &&
+      active_->leaving.empty()) {
     active_.reset();
   }
 }

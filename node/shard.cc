@@ -84,6 +84,7 @@ void Shard::start(LogIndex end) {
     Queue& queue = queues_[i].queue;
     queue.finish_replay(context_.disk.stored(queue.id()));
     if (!queue.dead().empty()) context_.queues.note_dead(queues_[i]);
+    context_.queues.note_expiring(queues_[i]);
   }
 }
 
@@ -105,6 +106,9 @@ void Shard::define(HostedQueue& queue, const std::string& name, QueueDurability 
     context_.disk.drop_queue(messages.id());
     messages.start_empty();
   }
+  messages.set_ttl(queue.settings.ttl_ms, context_.clock.wall_ms);
+  if (messages.ready() > 0) context_.queues.note_expiring(queue);
+  messages.count_ready_bytes(queue.settings.limits.counts_bytes() ? &context_.disk : nullptr);
   if (!queue.settings.gc.empty()) context_.disk.set_gc(messages.id(), queue.settings.gc);
   if (queue.whole != nullptr) return;
   for (int priority = queue.settings.max_priority; priority > 0; --priority) {
@@ -113,6 +117,7 @@ void Shard::define(HostedQueue& queue, const std::string& name, QueueDurability 
     if (lane == nullptr) continue;
     join_lane(queue, *lane);
   }
+  context_.queues.note_length(queue);
 }
 
 HostedQueue& Shard::add_lane(HostedQueue& queue, std::uint8_t priority) {
@@ -152,6 +157,8 @@ void Shard::forget_queue(HostedQueue& hosted) {
 
 void Shard::release(HostedQueue& hosted, NumberRange sequences) {
   hosted.queue.make_released_ready(sequences);
+  context_.queues.note_expiring(hosted);
+  context_.queues.note_length(hosted);
   context_.queues.wake(hosted);
 }
 
@@ -280,7 +287,12 @@ void Shard::apply(const EnqueueCommand& command, bool live) {
   for (const EnqueueTarget& target : command.targets) {
     HostedQueue* hosted = find_for_apply(target.queue, live);
     if (hosted == nullptr) continue;
-    hosted->queue.apply_enqueue(target.first, command.batch, target.places);
+    hosted->queue.apply_enqueue(target.first, command.batch, target.places, command.time_ms);
+    if (live && hosted->settings.limits.counts_bytes()) {
+      hosted->queue.end_proposed_bytes(body_bytes_at(*command.batch, target.places));
+    }
+    context_.queues.note_expiring(*hosted);
+    context_.queues.note_length(*hosted);
     if (target.mark > Sequence{0}) hosted->queue.apply_mark(target.mark);
     context_.queues.note_memory(*hosted);
     context_.queues.wake(*hosted);
@@ -319,6 +331,9 @@ void Shard::answer(Answer& given) {
     v1::ShardConfirm message;
     message.set_batch_id(confirm->batch_id);
     message.set_durability(confirm->durability);
+    for (v1::QueueRefusal& refusal : confirm->refusals) {
+      *message.add_refusals() = std::move(refusal);
+    }
     context_.output.confirm(confirm->peer, std::move(message));
   } else if (auto* event = std::get_if<std::shared_ptr<EventAnswer>>(&given)) {
     EventAnswer& joint = **event;

@@ -9,6 +9,7 @@
 
 #include "common/logging.h"
 #include "node/memory_budget.h"
+#include "node/overflow.h"
 #include "node/peer_output.h"
 #include "node/producer_dedupe.h"
 #include "node/publish_gate.h"
@@ -44,6 +45,7 @@ struct ConfirmAnswer {
   PeerId peer;
   std::uint64_t batch_id = 0;
   v1::Durability durability = v1::DURABILITY_SYNC;
+  std::vector<v1::QueueRefusal> refusals{};
 };
 struct EventAnswer {
   PeerId peer;
@@ -102,6 +104,10 @@ class Shard final : public LogFollower {
   /// that are rejected, expired or over a limit become dead letters, if the queue has where to send
   /// them: they stay until they are forwarded.
   void depart(HostedQueue& queue, NumberRange sequences, Departure reason);
+  /// What is to be delivered next, as Queue::next(); what has expired before it departs.
+  Queue::Next next(HostedQueue& queue, std::uint32_t max_count);
+  /// Messages of the queue have expired: those that are ready depart.
+  void expire(HostedQueue& queue, const std::vector<NumberRange>& found);
   /// Messages that were unacked go back to their places, with a delivery counted; those for which
   /// it was one delivery too many depart.
   void requeue(HostedQueue& queue, NumberRange sequences);
@@ -148,6 +154,7 @@ class Shard final : public LogFollower {
     std::vector<TransientTarget> transient;
     v1::Durability durability = v1::DURABILITY_SYNC;
     bool sync = false;
+    std::vector<v1::QueueRefusal> refusals;
   };
 
   /// What died in a turn for one reason.
@@ -161,6 +168,14 @@ class Shard final : public LogFollower {
   void add_places(HostedQueue& hosted, std::vector<std::uint32_t> places, Work& work);
   HostedQueue& add_lane(HostedQueue& queue, std::uint8_t priority);
   void join_lane(HostedQueue& queue, HostedQueue& lane);
+  /// Leaves out what the queue has no room for; false if nothing is left.
+  bool leave_room(const HostedQueue& hosted, std::vector<std::uint32_t>& places, Work& work);
+  /// What was enqueued in some of its queues before, and refused by others, is refused again.
+  void repeat_refusals(const v1::ShardPublish& publish, Work& work) const;
+  /// The places that some queue takes, when others are refused.
+  std::vector<std::uint32_t> taken_places(const Work& work) const;
+  void note_part_refusals(const v1::ShardPublish& publish, const Work& work,
+                          const std::vector<std::uint32_t>& taken);
   void unstamp(const EnqueueCommand& command);
   Status enqueue(const v1::ShardPublish& publish, Work& work);
   Status propose_enqueue(const v1::ShardPublish& publish, Work& work);
@@ -189,6 +204,7 @@ class Shard final : public LogFollower {
   ShardContext context_;
   std::unique_ptr<ReplicatedLog> log_;
   ProducerDedupe dedupe_;
+  PartRefusals part_refusals_;
   std::deque<Pending> pending_;
   LogIndex applied_;
   LogIndex checkpointed_;

@@ -60,6 +60,25 @@ void Shard::bury(HostedQueue& hosted, NumberRange sequences, v1::DeadReason reas
   join_turn();
 }
 
+Queue::Next Shard::next(HostedQueue& hosted, std::uint32_t max_count) {
+  const std::int64_t now_ms = context_.clock.wall_ms;
+  Queue::Next next = hosted.queue.next(max_count, now_ms);
+  while (next.wait == Queue::Wait::kExpired) {
+    hosted.queue.take_expired(next.run);
+    depart(hosted, {next.run.first.value, next.run.last().value}, Departure::kExpired);
+    next = hosted.queue.next(max_count, now_ms);
+  }
+  return next;
+}
+
+void Shard::expire(HostedQueue& hosted, const std::vector<NumberRange>& found) {
+  if (found.empty()) return;
+  for (const NumberRange& range : hosted.queue.take_expired(found)) {
+    depart(hosted, range, Departure::kExpired);
+  }
+  context_.queues.note_memory(hosted);
+}
+
 void Shard::requeue(HostedQueue& hosted, NumberRange sequences) {
   if (!hosted.settings.delivery_limit) return back_to_places(hosted, sequences);
   const auto is_last = [&](std::uint64_t sequence) {
@@ -83,6 +102,8 @@ void Shard::back_to_places(HostedQueue& hosted, NumberRange sequences) {
   const bool logged = hosted.queue.durable();
   if (!logged) hosted.queue.apply_requeue(sequences);
   hosted.queue.make_ready(sequences, !logged);
+  context_.queues.note_expiring(hosted);
+  context_.queues.note_length(hosted);
   context_.queues.wake(hosted);
   if (!logged) return;
   requeues_.add(hosted.queue.id(), sequences);

@@ -43,11 +43,13 @@ void Shard::publish(PeerId peer, const v1::ShardPublish& publish, SharedBytes bo
   Work work;
   work.checked = std::move(*checked);
   if (const Status status = sort_out(publish, work); !status) {
+    work.command.batch = work.checked.batch;
     unstamp(work.command);
     return refuse(peer, publish.batch_id(), status);
   }
   const bool waits = !work.command.targets.empty() || work.any_known;
-  const ConfirmAnswer confirm{peer, publish.batch_id(), work.durability};
+  if (!part_refusals_.empty()) repeat_refusals(publish, work);
+  const ConfirmAnswer confirm{peer, publish.batch_id(), work.durability, work.refusals};
   if (const Status status = enqueue(publish, work); !status) {
     return refuse(peer, publish.batch_id(), status);
   }
@@ -65,6 +67,7 @@ Status Shard::sort_out(const v1::ShardPublish& publish, Work& work) {
   const std::string& producer = publish.producer_id();
   if (!producer.empty()) {
     SEGUE_RETURN_IF_ERROR(dedupe_.check_session(producer, publish.producer_session()));
+    part_refusals_.forget_below(producer, publish.settled_below());
     if (!dedupe_.all_fresh(producer, publish.settled_below(), checked.seqs)) {
       dedupe_.find_fresh(producer, publish.settled_below(), all_seqs(checked), work.fresh);
       work.any_fresh = !work.fresh.empty();
@@ -96,6 +99,7 @@ Status Shard::add_target(const v1::QueueTarget& target, Work& work) {
   } else {
     places.assign(target.messages().begin(), target.messages().end());
   }
+  if (hosted->settings.limits.rejects && !leave_room(*hosted, places, work)) return {};
   if (hosted->settings.max_priority == 0) {
     add_places(*hosted, std::move(places), work);
     return {};
@@ -113,6 +117,9 @@ void Shard::add_places(HostedQueue& hosted, std::vector<std::uint32_t> places, W
     work.transient.push_back({&hosted, std::move(places)});
     return;
   }
+  if (hosted.settings.limits.counts_bytes()) {
+    queue.add_proposed_bytes(body_bytes_at(*work.checked.batch, places));
+  }
   EnqueueTarget to{queue.id(), queue.next_sequence(), std::move(places), Sequence{0}};
   const std::uint64_t before =
       queue.ready() + queue.next_sequence().value - 1 - queue.applied_through().value;
@@ -124,10 +131,69 @@ void Shard::add_places(HostedQueue& hosted, std::vector<std::uint32_t> places, W
   work.command.targets.push_back(std::move(to));
 }
 
+bool Shard::leave_room(const HostedQueue& hosted, std::vector<std::uint32_t>& places, Work& work) {
+  std::vector<std::uint32_t> refused;
+  const bool any = refuse_overflow(hosted, *work.checked.batch, places, refused);
+  if (refused.empty()) return any;
+  v1::QueueRefusal& refusal = work.refusals.emplace_back();
+  refusal.set_queue_id(hosted.queue.id().value);
+  *refusal.mutable_error() = overflow_error(hosted);
+  refusal.mutable_messages()->Add(refused.begin(), refused.end());
+  return any;
+}
+
+void Shard::repeat_refusals(const v1::ShardPublish& publish, Work& work) const {
+  if (work.any_fresh && !work.any_known) return;
+  const auto seqs = all_seqs(work.checked);
+  for (std::uint32_t place = 0; place < seqs.size(); ++place) {
+    const auto* const queues = part_refusals_.find(publish.producer_id(), seqs[place]);
+    if (queues == nullptr || std::binary_search(work.fresh.begin(), work.fresh.end(), place)) {
+      continue;
+    }
+    for (const QueueId queue : *queues) {
+      const HostedQueue* const hosted = context_.queues.find(queue);
+      if (hosted == nullptr) continue;  // deleted meanwhile
+      v1::QueueRefusal& refusal = work.refusals.emplace_back();
+      refusal.set_queue_id(queue.value);
+      *refusal.mutable_error() = overflow_error(*hosted);
+      refusal.add_messages(place);
+    }
+  }
+}
+
+std::vector<std::uint32_t> Shard::taken_places(const Work& work) const {
+  std::vector<bool> taken(work.checked.batch->count());
+  const auto take = [&](const std::vector<std::uint32_t>& places) {
+    if (places.empty()) taken.assign(taken.size(), true);
+    for (const std::uint32_t place : places) taken[place] = true;
+  };
+  for (const EnqueueTarget& target : work.command.targets) take(target.places);
+  for (const TransientTarget& target : work.transient) take(target.places);
+  std::vector<std::uint32_t> places;
+  for (std::uint32_t place = 0; place < taken.size(); ++place) {
+    if (taken[place]) places.push_back(place);
+  }
+  return places;
+}
+
+void Shard::note_part_refusals(const v1::ShardPublish& publish, const Work& work,
+                               const std::vector<std::uint32_t>& taken) {
+  const auto seqs = all_seqs(work.checked);
+  for (const v1::QueueRefusal& refusal : work.refusals) {
+    for (const std::uint32_t place : refusal.messages()) {
+      if (!std::binary_search(taken.begin(), taken.end(), place)) continue;
+      part_refusals_.add(publish.producer_id(), seqs[place], QueueId{refusal.queue_id()});
+    }
+  }
+}
+
 void Shard::unstamp(const EnqueueCommand& command) {
   for (auto target = command.targets.rbegin(); target != command.targets.rend(); ++target) {
     if (HostedQueue* queue = context_.queues.find(target->queue)) {
       queue->queue.set_next_sequence(target->first);
+      if (queue->settings.limits.counts_bytes() && command.batch) {
+        queue->queue.end_proposed_bytes(body_bytes_at(*command.batch, target->places));
+      }
     }
   }
 }
@@ -137,13 +203,20 @@ Status Shard::enqueue(const v1::ShardPublish& publish, Work& work) {
   const bool logged = !work.command.targets.empty();
   if (!logged && work.transient.empty()) return {};
   std::vector<NumberRange> seqs;
-  if (!producer.empty()) seqs = seq_ranges(work.checked, work.fresh);
+  std::vector<std::uint32_t> taken;  // when some were refused
+  if (!producer.empty() && work.refusals.empty()) {
+    seqs = seq_ranges(work.checked, work.fresh);
+  } else if (!producer.empty()) {
+    taken = taken_places(work);
+    seqs = seq_ranges(work.checked, taken);
+  }
   if (logged) {
     work.command.seqs = seqs;
     SEGUE_RETURN_IF_ERROR(propose_enqueue(publish, work));
   }
   if (!producer.empty()) {
     dedupe_.propose(producer, publish.producer_session(), seqs);
+    note_part_refusals(publish, work, taken);
     if (!logged) {
       dedupe_.apply(producer, publish.producer_session(), publish.settled_below(), seqs,
                     context_.clock.wall_ms);
@@ -151,7 +224,10 @@ Status Shard::enqueue(const v1::ShardPublish& publish, Work& work) {
   }
   for (const TransientTarget& target : work.transient) {
     Queue& queue = target.queue->queue;
-    queue.apply_enqueue(queue.next_sequence(), work.checked.batch, target.places);
+    queue.apply_enqueue(queue.next_sequence(), work.checked.batch, target.places,
+                        context_.clock.wall_ms);
+    context_.queues.note_expiring(*target.queue);
+    context_.queues.note_length(*target.queue);
     context_.queues.note_memory(*target.queue);
     context_.queues.wake(*target.queue);
   }

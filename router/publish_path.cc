@@ -3,7 +3,11 @@
 #include <google/protobuf/io/coded_stream.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
 
+#include "common/expiry.h"
 #include "router/errors.h"
 
 namespace segue::router {
@@ -102,6 +106,8 @@ bool PublishPath::read_headers(Incoming& incoming) {
     header.mandatory = parsed_header_.mandatory();
     header.too_large = headers[i].size() > kMaxHeaderBytes;
     header.exchange = parsed_header_.exchange();
+    const std::string& expiration = parsed_header_.properties().expiration();
+    header.bad_expiration = !expiration.empty() && !parse_expiration(expiration);
     header.route = catalog_.route(incoming.session.identity().vhost, header.exchange,
                                   {parsed_header_.routing_key(), parsed_header_.properties()});
   }
@@ -112,7 +118,9 @@ bool PublishPath::is_uniform(const Incoming& incoming) const {
   const Route& first = *incoming.headers[0].route;
   if (!first.status.is_ok() || first.targets.empty()) return false;
   for (const Header& header : incoming.headers) {
-    if (header.too_large || header.route->targets != first.targets) return false;
+    if (header.too_large || header.bad_expiration || header.route->targets != first.targets) {
+      return false;
+    }
   }
   const MessageBatch& batch = *incoming.batch;
   if (batch.bodies().size() <= limits_.max_message_bytes) return true;
@@ -202,6 +210,8 @@ bool PublishPath::answer_at_once(Incoming& incoming, std::uint32_t message) {
   } else if (!header.route->status.is_ok()) {
     const Status& status = header.route->status;
     ledger.reject(seq, seq, cost, make_error(status.code(), header.exchange, status.message()), {});
+  } else if (header.bad_expiration) {
+    reject_expiration(incoming, message);
   } else if (header.route->targets.empty()) {
     if (header.mandatory) send_return(incoming, message);
     ledger.confirm_unroutable(seq, cost);
@@ -209,6 +219,20 @@ bool PublishPath::answer_at_once(Incoming& incoming, std::uint32_t message) {
     return false;
   }
   return true;
+}
+
+void PublishPath::reject_expiration(Incoming& incoming, std::uint32_t message) {
+  // read_headers() has parsed it before.
+  v1::MessageHeader header;
+  parse_header(incoming.batch->header(message), header);
+  const std::uint64_t seq = incoming.first_seq + message;
+  incoming.session.ledger()->reject(
+      seq, seq, message_cost(*incoming.batch, message),
+      make_error(Code::kPreconditionFailed, "expiration",
+                 "the message's expiration is " + in_quotes(header.properties().expiration()) +
+                     ": a whole number of milliseconds from 0 to " +
+                     std::to_string(kMaxExpirationMs) + " is needed"),
+      {});
 }
 
 void PublishPath::send_return(Incoming& incoming, std::uint32_t message) {
@@ -264,23 +288,74 @@ void PublishPath::on_confirms(Node& node, const v1::ShardConfirms& confirms) {
   for (const v1::ShardConfirm& confirm : confirms.confirms()) shards_.on_confirm(node, confirm);
 }
 
-void PublishPath::on_stored(const PendingPublish& publish, v1::Durability durability) {
+/// By place in the publish's batch.
+class PublishPath::Refusals {
+ public:
+  struct Refusal {
+    const v1::Error* error = nullptr;
+    std::vector<std::string> queues;
+  };
+
+  /// All of the messages.
+  Refusals(const PublishPath& path, const PendingPublish& publish, const v1::Error& error)
+      : path_(path), publish_(publish), all_(&error) {}
+  /// Those that the confirm names.
+  Refusals(const PublishPath& path, const PendingPublish& publish, const v1::ShardConfirm& confirm)
+      : path_(path), publish_(publish) {
+    for (const v1::QueueRefusal& refusal : confirm.refusals()) {
+      const std::string name = path.catalog_.queue_name(QueueId(refusal.queue_id()));
+      for (const std::uint32_t message : refusal.messages()) {
+        Refusal& refused = some_[message];
+        if (refused.error == nullptr) refused.error = &refusal.error();
+        refused.queues.push_back(name);
+      }
+    }
+  }
+
+  bool empty() const { return all_ == nullptr && some_.empty(); }
+  /// Nothing if the message was taken.
+  std::optional<Refusal> of(std::uint32_t message) const {
+    if (all_ != nullptr) return Refusal{all_, path_.queues_of(publish_, message)};
+    const auto found = some_.find(message);
+    return found == some_.end() ? std::nullopt : std::optional<Refusal>(found->second);
+  }
+
+ private:
+  const PublishPath& path_;
+  const PendingPublish& publish_;
+  const v1::Error* const all_ = nullptr;
+  std::map<std::uint32_t, Refusal> some_;
+};
+
+void PublishPath::on_stored(const PendingPublish& publish, const v1::ShardConfirm& confirm) {
   PublishLedger& ledger = *publish.ledger;
   ledger.release_batch_bytes(publish.held_bytes);
   if (ledger.closed()) return;
+  const Refusals refusals(*this, publish, confirm);
   if (publish.split != nullptr) {
-    answer_split(publish, nullptr, durability);
-  } else if (publish.wire.seqs().empty()) {
+    answer_split(publish, refusals, confirm.durability());
+  } else if (publish.wire.seqs().empty() && refusals.empty()) {
     const std::uint64_t first = publish.wire.first_seq();
-    ledger.confirm(first, first + publish.count - 1, publish.cost, durability);
+    ledger.confirm(first, first + publish.count - 1, publish.cost, confirm.durability());
   } else {
-    std::uint64_t cost = publish.cost;
-    for (std::uint32_t i = 0; i < publish.count; ++i) {
-      ledger.confirm(publish.seq(i), publish.seq(i), cost, durability);
-      cost = 0;
-    }
+    answer_each(publish, refusals, confirm.durability());
   }
   list(publish.ledger);
+}
+
+void PublishPath::answer_each(const PendingPublish& publish, const Refusals& refusals,
+                              v1::Durability durability) {
+  PublishLedger& ledger = *publish.ledger;
+  std::uint64_t cost = publish.cost;
+  for (std::uint32_t i = 0; i < publish.count; ++i) {
+    const std::uint64_t seq = publish.seq(i);
+    if (const auto refusal = refusals.of(i)) {
+      ledger.reject(seq, seq, cost, *refusal->error, refusal->queues);
+    } else {
+      ledger.confirm(seq, seq, cost, durability);
+    }
+    cost = 0;
+  }
 }
 
 void PublishPath::on_refused(const PendingPublish& publish, const v1::Error& error) {
@@ -294,27 +369,24 @@ void PublishPath::on_refused(const PendingPublish& publish, const v1::Error& err
     }
     return;
   }
+  const Refusals refusals(*this, publish, error);
   if (publish.split != nullptr) {
-    answer_split(publish, &error, v1::DURABILITY_UNSPECIFIED);
+    answer_split(publish, refusals, v1::DURABILITY_UNSPECIFIED);
   } else {
-    std::uint64_t cost = publish.cost;
-    for (std::uint32_t i = 0; i < publish.count; ++i) {
-      ledger.reject(publish.seq(i), publish.seq(i), cost, error, queues_of(publish, i));
-      cost = 0;
-    }
+    answer_each(publish, refusals, v1::DURABILITY_UNSPECIFIED);
   }
   list(publish.ledger);
 }
 
-void PublishPath::answer_split(const PendingPublish& publish, const v1::Error* error,
+void PublishPath::answer_split(const PendingPublish& publish, const Refusals& refusals,
                                v1::Durability durability) {
   SplitBatch& split = *publish.split;
   for (std::uint32_t i = 0; i < publish.count; ++i) {
     const std::uint32_t place = publish.places.empty() ? i : publish.places[i];
-    if (error != nullptr) {
+    if (auto refused_here = refusals.of(i)) {
       SplitBatch::Refusal& refusal = split.refused[place];
-      if (refusal.queues.empty()) refusal.error = *error;
-      for (std::string& queue : queues_of(publish, i)) refusal.queues.push_back(std::move(queue));
+      if (refusal.queues.empty()) refusal.error = *refused_here->error;
+      for (std::string& queue : refused_here->queues) refusal.queues.push_back(std::move(queue));
     }
     split.durability = std::max(split.durability, durability);
     if (--split.unanswered[place] > 0) continue;

@@ -49,6 +49,7 @@ class PublishPath final : private ShardTable::Listener {
     std::shared_ptr<const Route> route;
     bool mandatory = false;
     bool too_large = false;
+    bool bad_expiration = false;
     std::string exchange;
   };
   /// A batch on its way through on_publish().
@@ -70,7 +71,7 @@ class PublishPath final : private ShardTable::Listener {
     std::string reason;
   };
 
-  void on_stored(const PendingPublish& publish, v1::Durability durability) override;
+  void on_stored(const PendingPublish& publish, const v1::ShardConfirm& confirm) override;
   void on_refused(const PendingPublish& publish, const v1::Error& error) override;
   void on_waiting(SessionId session, ShardId shard, const std::string& reason) override;
   void on_resumed(SessionId session, ShardId shard) override;
@@ -82,10 +83,15 @@ class PublishPath final : private ShardTable::Listener {
   std::uint32_t route_chunk(Incoming& incoming, std::uint32_t begin,
                             std::vector<const Route*>& routes);
   bool answer_at_once(Incoming& incoming, std::uint32_t message);
+  static void reject_expiration(Incoming& incoming, std::uint32_t message);
   void send_return(Incoming& incoming, std::uint32_t message);
   void submit(Incoming& incoming, std::vector<ShardPart> parts,
               const std::shared_ptr<SplitBatch>& split);
-  void answer_split(const PendingPublish& publish, const v1::Error* error,
+  /// What became of the messages of a publish that a node has answered. One thread.
+  class Refusals;
+  void answer_each(const PendingPublish& publish, const Refusals& refusals,
+                   v1::Durability durability);
+  void answer_split(const PendingPublish& publish, const Refusals& refusals,
                     v1::Durability durability);
   std::vector<std::string> queues_of(const PendingPublish& publish, std::uint32_t message) const;
   void list(const std::shared_ptr<PublishLedger>& ledger);

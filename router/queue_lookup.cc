@@ -53,6 +53,8 @@ void QueueLookup::add_counts(const v1::QueueDescription& counts, v1::QueueDescri
   to.set_settled_total(counts.settled_total());
   to.set_dead_lettering(counts.dead_lettering());
   to.set_dead_letter_dropped(counts.dead_letter_dropped());
+  to.set_expired_total(counts.expired_total());
+  to.set_dropped_total(counts.dropped_total());
 }
 
 }  // namespace segue::router

@@ -175,7 +175,7 @@ void ShardTable::on_confirm(Node& node, const v1::ShardConfirm& confirm) {
   } else {
     if (line.held) refuse_overtaken(line, *found->second);
     line.backoff = kFirstBackoff;
-    listener_.on_stored(*found->second, confirm.durability());
+    listener_.on_stored(*found->second, confirm);
     answered(line, found);
   }
   if (line.held) try_again(line);

@@ -30,7 +30,8 @@ class ShardTable {
   class Listener {
    public:
     virtual ~Listener() = default;
-    virtual void on_stored(const PendingPublish& publish, v1::Durability durability) = 0;
+    /// Queues may have refused some of its messages: confirm.refusals().
+    virtual void on_stored(const PendingPublish& publish, const v1::ShardConfirm& confirm) = 0;
     virtual void on_refused(const PendingPublish& publish, const v1::Error& error) = 0;
     /// Publishes of the session wait for the shard, since `reason`; told once until on_resumed().
     virtual void on_waiting(SessionId session, ShardId shard, const std::string& reason) = 0;

@@ -23,6 +23,7 @@ constexpr const char* kDeclareHelp =
     "  segue queue declare metrics --durability 50     # confirmed when written, synced each 50 "
     "ms\n"
     "  segue queue declare orders -a x-dead-letter-exchange=dead -a x-delivery-limit=5\n"
+    "  segue queue declare quotes -a x-message-ttl=60000   # each message for a minute at most\n"
     "  segue queue declare                             # the server makes a name, and it is "
     "printed\n";
 
@@ -42,6 +43,8 @@ void write_queue(JsonWriter& json, const client::QueueDescription& queue) {
     json.field("settled_total", queue.settled_total);
     json.field("dead_lettering", queue.dead_lettering);
     json.field("dead_letter_dropped", queue.dead_letter_dropped);
+    json.field("expired_total", queue.expired_total);
+    json.field("dropped_total", queue.dropped_total);
   }
   json.end_object();
 }
@@ -227,7 +230,9 @@ class QueueShow final : public SessionCommand {
       table.add({"enqueued", grouped(queue->enqueued_total)});
       table.add({"delivered", grouped(queue->delivered_total)});
       table.add({"settled", grouped(queue->settled_total)});
-      table.add({"dropped", grouped(queue->dead_letter_dropped) + " dead letters"});
+      table.add({"expired", grouped(queue->expired_total)});
+      table.add({"dropped", grouped(queue->dropped_total)});
+      table.add({"dead letters dropped", grouped(queue->dead_letter_dropped)});
     } else {
       table.add({"counts", "unknown: node " + queue->node + " does not answer"});
     }

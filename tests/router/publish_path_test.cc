@@ -164,6 +164,56 @@ TEST_F(PublishPathTest, RejectsWhenAnyShardRefusesAndNamesTheQueues) {
   EXPECT_EQ(answer.rejected(0).queues(0), "c");
 }
 
+TEST_F(PublishPathTest, RejectsThePartOfABatchThatAQueueHadNoRoomFor) {
+  client->publish_to("a", 1, 5);
+  const auto sent = n1.publishes();
+  ASSERT_EQ(sent.size(), 1u);
+  confirm_part("n1", sent[0].publish.batch_id(), a, {3, 4});
+  const v1::Confirm answer = client->next_confirm();
+  EXPECT_EQ(text_of(answer.confirmed()), "1-3");
+  ASSERT_EQ(answer.rejected_size(), 1);
+  EXPECT_EQ(answer.rejected(0).seqs().first(), 4u);
+  EXPECT_EQ(answer.rejected(0).seqs().last(), 5u);
+  EXPECT_EQ(answer.rejected(0).error().code(), number(Code::kQueueFull));
+  ASSERT_EQ(answer.rejected(0).queues_size(), 1);
+  EXPECT_EQ(answer.rejected(0).queues(0), "a");
+  EXPECT_EQ(answer.granted_bytes(), config.limits.publish_credit_bytes + 5 * (4 + 64));
+}
+
+TEST_F(PublishPathTest, OfSeveralShardsThoseThatHadNoRoomAreNamed) {
+  create_binding("amq.fanout", "a", "");
+  create_binding("amq.fanout", "c", "");
+  client->publish(1, {{"amq.fanout", "x"}, {"amq.fanout", "x"}, {"amq.fanout", "x"}});
+  confirm_part("n1", n1.publishes()[0].publish.batch_id(), a, {1});
+  confirm_part("n2", n2.publishes()[0].publish.batch_id(), c, {1, 2});
+  const v1::Confirm answer = client->next_confirm();
+  EXPECT_EQ(text_of(answer.confirmed()), "1");
+  ASSERT_EQ(answer.rejected_size(), 2);
+  EXPECT_EQ(answer.rejected(0).seqs().first(), 2u);
+  EXPECT_EQ(answer.rejected(0).queues_size(), 2);
+  EXPECT_EQ(answer.rejected(1).seqs().first(), 3u);
+  ASSERT_EQ(answer.rejected(1).queues_size(), 1);
+  EXPECT_EQ(answer.rejected(1).queues(0), "c");
+}
+
+TEST_F(PublishPathTest, RejectsAMessageWhoseExpirationMakesNoSense) {
+  const auto with = [](const std::string& expiration) {
+    return Message{"", "a", "body", false, expiration};
+  };
+  client->publish(1, {with("-1"), with("60000"), with("soon"), with("0"), with("")});
+  const v1::Confirm answer = client->next_confirm();
+  ASSERT_EQ(answer.rejected_size(), 2);
+  EXPECT_EQ(answer.rejected(0).seqs().first(), 1u);
+  EXPECT_EQ(answer.rejected(0).error().code(), number(Code::kPreconditionFailed));
+  EXPECT_NE(answer.rejected(0).error().text().find("expiration is '-1'"), std::string::npos);
+  EXPECT_EQ(answer.rejected(1).seqs().first(), 3u);
+  const auto sent = n1.publishes();
+  ASSERT_EQ(sent.size(), 1u);
+  confirm("n1", sent[0].publish.batch_id());
+  const v1::Confirm confirmed = client->next_confirm();
+  EXPECT_EQ(text_of(confirmed.confirmed()), "2,4-5");
+}
+
 TEST_F(PublishPathTest, ConfirmsUnroutableMessagesAndReturnsMandatoryOnesFirst) {
   client->publish(1, {{"amq.direct", "x", "lost"}, {"amq.direct", "y", "back", true}});
   const auto returned = client->next();

@@ -195,6 +195,20 @@ class RouterFixture : public ::testing::Test {
     one.set_durability(durability);
     from_node(node, frame);
   }
+  /// A confirm that names messages which a queue had no room for.
+  void confirm_part(const std::string& node, std::uint64_t batch_id, std::uint64_t queue,
+                    const std::vector<std::uint32_t>& refused) {
+    v1::NodeFrame frame;
+    v1::ShardConfirm& one = *frame.mutable_confirms()->add_confirms();
+    one.set_batch_id(batch_id);
+    one.set_durability(v1::DURABILITY_SYNC);
+    v1::QueueRefusal& refusal = *one.add_refusals();
+    refusal.set_queue_id(queue);
+    refusal.mutable_error()->set_code(static_cast<std::uint32_t>(Code::kQueueFull));
+    refusal.mutable_error()->set_text("overflow");
+    refusal.mutable_messages()->Add(refused.begin(), refused.end());
+    from_node(node, frame);
+  }
   void refuse(const std::string& node, std::uint64_t batch_id, Code code, const std::string& text) {
     v1::NodeFrame frame;
     v1::ShardConfirm& one = *frame.mutable_confirms()->add_confirms();
@@ -342,6 +356,7 @@ class TestClient {
     std::string key;
     std::string body = "body";
     bool mandatory = false;
+    std::string expiration = {};
   };
   static v1::ClientFrame publish_frame(std::uint64_t first_seq,
                                        const std::vector<Message>& messages, std::string& bodies) {
@@ -355,6 +370,9 @@ class TestClient {
       header.set_exchange(message.exchange);
       header.set_routing_key(message.key);
       header.set_mandatory(message.mandatory);
+      if (!message.expiration.empty()) {
+        header.mutable_properties()->set_expiration(message.expiration);
+      }
       const auto [found, added] = known.emplace(header.SerializeAsString(), batch.headers_size());
       if (added) *batch.add_headers() = header;
       batch.add_header_index(found->second);

@@ -37,6 +37,8 @@ struct QueueDescription {
   std::uint64_t dead_lettering = 0;
   /// Dead letters that no queue took, since its node's start.
   std::uint64_t dead_letter_dropped = 0;
+  std::uint64_t expired_total = 0;  // their time to live was over
+  std::uint64_t dropped_total = 0;  // the queue was at its limit
 };
 
 struct ExchangeDescription {
