@@ -158,6 +158,15 @@ TEST_F(DeadLetterLinksTest, EachPublishIsAnsweredOnce) {
   ASSERT_EQ(refused_.size(), 1u);
   EXPECT_EQ(refused_[0].second, "no room");
   EXPECT_TRUE(lost_.empty());
+  publish(5, "five");
+  run();
+  v1::ShardConfirm full;
+  full.set_batch_id(5);
+  full.add_refusals()->set_queue_id(7);
+  server_->confirm(peer_, full);
+  run();
+  EXPECT_EQ(full_, std::vector<std::uint64_t>{5});
+  EXPECT_EQ(stored_.size(), 1u);
   transport_->reconnect();  // below the link: the server forgets it
   publish(4, "four");
   run();

@@ -211,6 +211,8 @@ class DeadLetterWorld {
         DeadLetterAnswers& answers = from->host->dead_letter_answers();
         if (confirm.has_error()) {
           answers.on_refused(confirm.batch_id(), confirm.error().text());
+        } else if (confirm.refusals_size() > 0) {
+          answers.on_full(confirm.batch_id());
         } else {
           answers.on_stored(confirm.batch_id());
         }

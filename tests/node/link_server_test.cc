@@ -203,6 +203,25 @@ TEST_F(LinkServerTest, RefusesStrangersWithAReasonThatHelps) {
   EXPECT_TRUE(handler_.events.empty());
 }
 
+TEST_F(LinkServerTest, DeadLettersHaveALinkBesideTheirNodesOwnAlsoToTheNodeItself) {
+  v1::PeerHello node = hello("n2");
+  node.set_kind(v1::PEER_KIND_NODE);
+  v1::PeerHello letters = hello("n2");
+  letters.set_kind(v1::PEER_KIND_DEAD_LETTERS);
+  v1::PeerHello own = hello("n1");
+  own.set_kind(v1::PEER_KIND_DEAD_LETTERS);
+  Router follower(network_, node, 1);
+  Router of_other(network_, letters, 2);
+  Router of_self(network_, own, 3);
+  bring_up(follower);
+  bring_up(of_other);
+  bring_up(of_self);
+  EXPECT_TRUE(follower.link.is_up());
+  EXPECT_TRUE(of_other.link.is_up());
+  letters.set_id("n3");
+  EXPECT_NE(refusal(letters).find("no other dead letters of node 'n3'"), std::string::npos);
+}
+
 TEST_F(LinkServerTest, ALostFrameEndsTheEpochAndTheLinkComesBack) {
   Router router(network_, hello(), 1);
   bring_up(router);

@@ -80,5 +80,24 @@ TEST(ProducerDedupe, ForgetsTheIdleAfterAnHourAndTheOldestWhenThereAreTooMany) {
   EXPECT_EQ(dedupe.size(), 1u);
 }
 
+TEST(ProducerDedupe, NodesThatPublishDeadLettersAreRememberedForAMonth) {
+  constexpr std::int64_t kHour = 3'600'000;
+  const std::string node(ProducerDedupe::kLongestClientId + 1, 'n');
+  ProducerDedupe dedupe;
+  dedupe.apply(node, 1, 5, {{7, 8}}, 1000);
+  dedupe.apply("client", 1, 5, {{7, 8}}, 1000);
+  for (std::int64_t hour = 1; hour < 24 * 29; ++hour) dedupe.apply("other", 1, 0, {}, hour * kHour);
+  EXPECT_EQ(dedupe.size(), 2u);
+  EXPECT_EQ(fresh(dedupe, 0, {4, 6, 7, 9}, node), (Places{1, 3}));
+  v1::ShardState state;
+  dedupe.save(state);
+  ProducerDedupe restored;
+  restored.restore(state);
+  EXPECT_EQ(fresh(restored, 0, {4, 6, 7, 9}, node), (Places{1, 3}));
+  const std::string another(ProducerDedupe::kLongestClientId + 1, 'm');
+  dedupe.apply(another, 1, 0, {{1, 1}}, 24 * 31 * kHour);
+  EXPECT_EQ(fresh(dedupe, 0, {7}, node), (Places{0}));
+}
+
 }  // namespace
 }  // namespace segue::node
