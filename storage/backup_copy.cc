@@ -123,6 +123,43 @@ Result<bool> BackupWalk::next(std::vector<std::string>& paths) {
   return true;
 }
 
+Result<std::uint64_t> end_of_indexed(FileSystem& files, const std::string& data,
+                                     std::uint64_t size) {
+  constexpr std::uint64_t kBlock = 4096;  // only what is still written to ends with a whole one
+  constexpr std::string_view kData = ".data";
+  const std::size_t slash = data.rfind('/');
+  const auto name = segment_of_file_name(std::string_view(data).substr(slash + 1), kData);
+  const auto queue = queue_of_directory_name(
+      data.substr(data.rfind('/', slash - 1) + 1, slash - data.rfind('/', slash - 1) - 1));
+  const std::string index_path = data.substr(0, data.size() - kData.size()) + ".index";
+  if (size == 0 || size % kBlock != 0 || !name || !queue || !files.exists(index_path)) return size;
+  auto index = files.open(index_path, OpenMode::kRead);
+  if (!index.is_ok()) return index.status();
+  auto index_size = (*index)->size();
+  if (!index_size.is_ok()) return index_size.status();
+  if (*index_size < IndexEntry::place(1)) return size;
+  const auto last =
+      static_cast<std::uint32_t>((*index_size - IndexHeader::kSize) / IndexEntry::kSize - 1);
+  char bytes[MessageRecord::kSize];
+  auto read = (*index)->read(IndexEntry::place(last), bytes, IndexEntry::kSize);
+  if (!read.is_ok()) return read.status();
+  const auto entry = *read == IndexEntry::kSize ? IndexEntry::decode(bytes, name->first)
+                                                : std::optional<IndexEntry>();
+  if (!entry) return size;
+  auto records = files.open(data, OpenMode::kRead);
+  if (!records.is_ok()) return records.status();
+  char foot[SegmentFooter::kSize];
+  read = (*records)->read(size - sizeof foot, foot, sizeof foot);
+  if (!read.is_ok()) return read.status();
+  const auto footer = SegmentFooter::decode({foot, *read});
+  if (footer.is_ok() && footer->records_end == size - sizeof foot) return size;
+  read = (*records)->read(entry->data_offset, bytes, MessageRecord::kSize);
+  if (!read.is_ok()) return read.status();
+  const auto record = MessageRecord::decode({bytes, *read}, *queue);
+  if (!record) return size;
+  return std::min(size, entry->data_offset + record->record_bytes());
+}
+
 Status remove_tree(FileSystem& files, const std::string& path) {
   if (!files.exists(path)) return {};
   const auto names = files.list(path);

@@ -66,6 +66,11 @@ class BackupWalk {
   std::vector<std::string> queues_;  // the current shard's, as well
 };
 
+/// Where the records end, in a .data file of this size, of which its index knows: behind these more
+/// may be stored later, in the same bytes. The size, if that cannot be told or need not be.
+Result<std::uint64_t> end_of_indexed(FileSystem& files, const std::string& data,
+                                     std::uint64_t size);
+
 /// Removes a file, or a directory with all that is in it; no error if it is missing.
 Status remove_tree(FileSystem& files, const std::string& path);
 

@@ -93,7 +93,11 @@ class LogReader {
       checksum.add(frame.substr(kFrameHeader));
       if (!checksum.is(frame, 16)) break;
       pages_[big_endian(frame, 0)] = at + kFrameHeader;
-      if (const std::uint32_t pages = big_endian(frame, 4); pages > 0) commit(pages);
+      const std::uint32_t pages = big_endian(frame, 4);
+      if (pages > 0 && !commit(pages)) {
+        return damaged(path_, at,
+                       "the log says that the catalog has " + std::to_string(pages) + " pages");
+      }
     }
     return judge_end(at);
   }
@@ -104,13 +108,16 @@ class LogReader {
     return std::string_view(log_).substr(at + 8, 8) == std::string_view(log_).substr(16, 8);
   }
 
-  void commit(std::uint32_t pages) {
+  /// False: the catalog cannot have so many pages, since neither file nor log has them.
+  bool commit(std::uint32_t pages) {
+    if (std::size_t{pages} * page_ > image_.bytes.size() + log_.size()) return false;
     image_.bytes.resize(std::size_t{pages} * page_);
     for (const auto& [number, at] : pages_) {
       if (number == 0 || number > pages) continue;
       image_.bytes.replace(std::size_t{number - 1} * page_, page_, log_, at, page_);
     }
     pages_.clear();
+    return true;
   }
 
   /// A transaction is synced before the next begins: one that is followed by another was on the

@@ -104,6 +104,7 @@ Result<std::unique_ptr<CatalogSqlite>> CatalogSqlite::open_image(const std::stri
   const int opened = sqlite3_open_v2(
       ":memory:", &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   std::unique_ptr<CatalogSqlite> database(new CatalogSqlite(path, raw));
+  database->is_image_ = true;
   if (opened != SQLITE_OK) return database->error(opened, "opening the catalog");
   auto* const copy = static_cast<unsigned char*>(sqlite3_malloc64(bytes.size() + 1));
   if (copy == nullptr) return database->error(SQLITE_NOMEM, "opening the catalog");
@@ -122,7 +123,10 @@ CatalogSqlite::~CatalogSqlite() {
 
 Status CatalogSqlite::error(int result, const std::string& action) const {
   const std::string reason = database_ == nullptr ? "out of memory" : sqlite3_errmsg(database_);
-  const Code code = code_of(result);
+  // Of bytes in memory, and statements that are right, only the bytes can be wrong: a column has
+  // another name, say.
+  const bool image = is_image_ && (result & 0xFF) != SQLITE_NOMEM;
+  const Code code = image ? Code::kCorruption : code_of(result);
   if (code == Code::kCorruption) return damaged(action + ": " + reason);
   const Status status(code, path_ + ": " + action + ": " + reason);
   if (fatal_ && failed_to_sync()) fatal_(status);

@@ -112,6 +112,7 @@ class CatalogSqlite {
 
   const std::string path_;
   sqlite3* database_;
+  bool is_image_ = false;  // it cannot be for the disk that something fails
   std::function<void(const Status&)> fatal_;
   std::map<const char*, sqlite3_stmt*> statements_;
 };

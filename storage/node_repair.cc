@@ -89,6 +89,14 @@ Status NodeRepair::repair_catalog() {
     }
   }
   if (damage.is_ok()) return {};
+  if (damage.code() == Code::kInvalidConfig) {
+    work_.cannot(path, damage.message() +
+                           ". If no newer Segue made it, it is damaged: move it away, and the node "
+                           "that leads the catalog gives it to this one again. If this one leads "
+                           "it: " +
+                           kCopyCatalog);
+    return {};
+  }
   if (damage.code() != Code::kCorruption) return damage;
   if (leads_catalog()) {
     work_.cannot(path, damage.message() + ". This node leads the catalog. " + kCopyCatalog);

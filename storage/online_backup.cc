@@ -242,7 +242,15 @@ Status OnlineBackup::link_files(Work& work, const std::vector<std::string>& path
     auto size = size_of(parts_.files, to);
     if (!size.is_ok()) return size.status();
     work.total_bytes += *size;
-    (path.ends_with(".data") ? work.free : work.held).push_back({to, path, *size});
+    if (!path.ends_with(".data")) {
+      work.held.push_back({to, path, *size});
+      continue;
+    }
+    // The last block is written again with what is stored later, of which the log's copy may not
+    // know.
+    auto stored = end_of_indexed(parts_.files, parts_.root + "/" + path, *size);
+    if (!stored.is_ok()) return stored.status();
+    work.free.push_back({to, path, *stored, *size});
   }
   return {};
 }

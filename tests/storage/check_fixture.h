@@ -38,10 +38,11 @@ struct Checked {
   }
 };
 
-inline Checked check(FileSystem& files, const std::string& directory = "/data") {
+inline Checked check(FileSystem& files, const std::string& directory = "/data",
+                     bool catalog = false) {
   Checked checked;
   DataCheckOptions options;
-  options.catalog = false;
+  options.catalog = catalog;
   options.found = [&](const CheckFinding& finding) {
     (finding.kind == CheckFinding::Kind::kProblem ? checked.problems : checked.notes)
         .push_back(finding);

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include "storage/data_check.h"
 #include "storage/offline_backup.h"
+#include "storage/wal_format.h"
+#include "tests/storage/check_fixture.h"
 #include "tests/storage/model_workload.h"
 
 namespace segue::storage {
@@ -37,25 +37,6 @@ std::vector<Model> run_until_made(Workload& workload, ModelNode& node) {
   return states;
 }
 
-std::string check(FileSystem& files, const std::string& directory) {
-  DataCheckOptions options;
-  std::string found;
-  options.catalog = false;
-  options.interpret = [](const ReplayedRecord& record, MissingMessages& missing) {
-    std::istringstream in{std::string(record.command.view())};
-    char kind = 0;
-    std::uint64_t queue = 0, first = 0, last = 0;
-    in >> kind >> queue >> first >> last;
-    if (kind == 'D') return missing.forget(QueueId{queue});
-    missing.found_in_log(QueueId{queue}, Sequence{first}, Sequence{last});
-  };
-  options.found = [&](const CheckFinding& finding) {
-    if (finding.kind == CheckFinding::Kind::kProblem) found += finding.file + finding.what + "\n";
-  };
-  const auto totals = check_data(files, directory, options);
-  return totals.is_ok() ? found : totals.status().to_string();
-}
-
 void expect_backup_is_one_of_its_moments(std::uint64_t seed, Workload::Kind kind) {
   FaultyFileSystem files;
   Workload workload(seed, kind);
@@ -72,7 +53,8 @@ void expect_backup_is_one_of_its_moments(std::uint64_t seed, Workload::Kind kind
   workload.run(node, 40);
   ASSERT_EQ(workload.difference(node), "") << "seed " << seed;
 
-  EXPECT_EQ(check(files, "/backup"), "") << "seed " << seed;
+  const Checked checked = check(files, "/backup");
+  EXPECT_EQ(checked.totals.problems, 0u) << "seed " << seed << checked.text();
   const auto restored = restore(files, "/backup", "/restored", {});
   ASSERT_TRUE(restored.is_ok()) << restored.status().to_string();
   ModelNode copy(files, 4096, {}, "/restored");
@@ -96,6 +78,33 @@ TEST(OnlineBackup, IsTheNodeAtOneMomentWhileGarbageIsCollected) {
     expect_backup_is_one_of_its_moments(seed, Workload::Kind::kGarbage);
     ASSERT_FALSE(HasFailure());
   }
+}
+
+/// What is stored after the backup's moment may stand in a block that belongs to it.
+TEST(OnlineBackup, HasNothingThatWasStoredAfterItsMoment) {
+  FaultyFileSystem files;
+  ModelNode node(files, 1 << 20, [] { return 1; });
+  ASSERT_TRUE(node.run(1, "E 1 1 5"));
+  node.store(1, 5);
+  for (int i = 0; i < 20; ++i) node.poll();
+  ASSERT_TRUE(node.disk().begin_backup(fast()));
+  const std::string data = "shards/1/queues/-1/00000000000000000001.data";
+  const auto log_is_copied = [&] { return files.exists("/backup/wal/" + wal_file_name(1)); };
+  for (int i = 0; i < 100 && !log_is_copied(); ++i) node.poll();
+  ASSERT_TRUE(log_is_copied());
+  ASSERT_FALSE(files.exists("/backup/" + data));
+  ASSERT_TRUE(node.run(1, "E 1 6 9"));
+  node.store(1, 4);
+  for (int i = 0; i < 100 && node.disk().backup().stage == BackupState::Stage::kRunning; ++i) {
+    node.poll();
+  }
+  ASSERT_EQ(node.disk().backup().stage, BackupState::Stage::kDone);
+  EXPECT_EQ(files.content("/backup/" + data).size(), files.content("/data/" + data).size());
+  EXPECT_NE(files.content("/data/" + data).find(ModelNode::body(1, 9)), std::string::npos);
+  EXPECT_EQ(files.content("/backup/" + data).find(ModelNode::body(1, 6)), std::string::npos);
+  EXPECT_NE(files.content("/backup/" + data).find(ModelNode::body(1, 5)), std::string::npos);
+  const Checked checked = check(files, "/backup");
+  EXPECT_EQ(checked.totals.problems, 0u) << checked.text();
 }
 
 TEST(OnlineBackup, LosesNothingAndLeavesNoStrayFilesWhenThePowerGoesAtAnyCall) {
