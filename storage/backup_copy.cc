@@ -188,16 +188,21 @@ Status check_outside_data(FileSystem& files, const std::string& path) {
 }  // namespace
 
 Status prepare_empty_directory(FileSystem& files, const std::string& path,
-                               const std::string& ignored, bool& made) {
+                               const std::string& ignored, std::string& made) {
   SEGUE_RETURN_IF_ERROR(check_outside_data(files, path));
-  made = !files.exists(path);
+  made.clear();
+  for (std::string at = path; !at.empty() && !files.exists(at);) {
+    made = at;
+    const std::size_t slash = at.rfind('/');
+    at.resize(slash == std::string::npos ? 0 : slash);
+  }
   const auto cannot = [&](const char* what, const Status& status) {
     // Of another kind are a full disk, or one that fails.
     if (status.code() != Code::kIoError && status.code() != Code::kNotFound) return status;
     return Status(Code::kInvalidConfig, path + ": " + what + " (" + status.message() +
                                             "): give a directory that is empty or not there yet");
   };
-  if (made) {
+  if (!made.empty()) {
     const Status status = files.make_directories(path);
     return status ? status : cannot("cannot be made", status);
   }
@@ -208,6 +213,19 @@ Status prepare_empty_directory(FileSystem& files, const std::string& path,
     return Status(Code::kInvalidConfig, path + ": is not empty ('" + name +
                                             "'): give a directory that is empty or not there yet; "
                                             "nothing was written");
+  }
+  return {};
+}
+
+Status remove_made_directories(FileSystem& files, const std::string& path,
+                               const std::string& made) {
+  if (made.empty()) return {};
+  SEGUE_RETURN_IF_ERROR(files.remove_directory(path));
+  for (std::string at = path; at.size() > made.size();) {
+    at.resize(at.rfind('/'));
+    const auto names = files.list(at);
+    if (!names.is_ok() || !names->empty()) break;  // of another node
+    SEGUE_RETURN_IF_ERROR(files.remove_directory(at));
   }
   return {};
 }

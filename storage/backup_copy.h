@@ -75,9 +75,14 @@ Result<std::uint64_t> end_of_indexed(FileSystem& files, const std::string& data,
 Status remove_tree(FileSystem& files, const std::string& path);
 
 /// Makes `path` an empty directory to write to; INVALID_CONFIG if it is there and has something in
-/// it that is not `ignored`, or is in a data directory or a backup. `made`: it was not there.
+/// it that is not `ignored`, or is in a data directory or a backup. `made`: the highest
+/// directory that was made for that; empty if `path` was there.
 Status prepare_empty_directory(FileSystem& files, const std::string& path,
-                               const std::string& ignored, bool& made);
+                               const std::string& ignored, std::string& made);
+
+/// Removes the directory, which is empty, and those above it up to `made`, as far as nobody has put
+/// anything else there. Nothing if `made` is empty.
+Status remove_made_directories(FileSystem& files, const std::string& path, const std::string& made);
 
 /// NO_SPACE with all the numbers unless `bytes` in `count` files fit at `path` and `keep_free`
 /// remain.

@@ -365,6 +365,7 @@ Result<v1::CatalogEntry> SqliteCatalogDb::load() {
 }  // namespace
 
 Result<std::unique_ptr<CatalogDb>> CatalogDb::open(const std::string& path, const Fatal& fatal) {
+  SEGUE_RETURN_IF_ERROR(make_empty_file(path));
   auto database = CatalogSqlite::open(path, fatal);
   if (!database.is_ok()) return database.status();
   auto catalog = std::make_unique<SqliteCatalogDb>(std::move(*database));
@@ -400,6 +401,7 @@ Status copy_catalog(const std::string& from, const std::string& to) {
   // It only reads there; a sync of the copy that fails is a failed copy.
   auto database = CatalogSqlite::open(from, [](const Status&) {});
   if (!database.is_ok()) return database.status();
+  SEGUE_RETURN_IF_ERROR(make_empty_file(to));
   return (*database)->copy_to(to);
 }
 

@@ -55,7 +55,8 @@ class Target {
   ~Target() {
     if (!ours_ || kept_) return;
     for (const std::string& name : names_) (void)remove_tree(files_, path_ + "/" + name);
-    if (made_) (void)remove_tree(files_, path_);
+    if (!made_.empty()) (void)remove_tree(files_, path_);
+    (void)remove_made_directories(files_, path_, made_);
   }
   Target(const Target&) = delete;
   Target& operator=(const Target&) = delete;
@@ -84,7 +85,7 @@ class Target {
   const std::string path_;
   std::vector<std::string> names_;  // right below, that were made
   std::string directory_;           // made last
-  bool made_ = false;
+  std::string made_;                // the highest directory that was made for it
   bool ours_ = false;
   bool kept_ = false;
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "storage/catalog_db.h"
+#include "storage/posix_file_system.h"
 #include "storage/wal_format.h"
 
 namespace segue::storage {
@@ -24,12 +25,17 @@ std::string parent_of(const std::string& path) {
   return path.substr(0, path.rfind('/'));
 }
 
-/// Says what the path says: whoever may make links there is trusted.
-bool is_path_below(const std::string& path, std::string directory) {
+bool is_named_below(const std::string& path, std::string directory) {
   while (directory.size() > 1 && directory.back() == '/') directory.pop_back();
   const std::string inside = directory == "/" ? directory : directory + "/";
   return path.starts_with(inside) && path.size() > inside.size() &&
          (path + "/").find("/../") == std::string::npos;
+}
+
+/// As the path says: whoever may make links there is trusted; or as the links say that lead there.
+bool is_path_below(const std::string& path, const std::string& directory) {
+  return is_named_below(path, directory) ||
+         is_named_below(resolved_path(path), resolved_path(directory));
 }
 
 Result<std::uint64_t> size_of(FileSystem& files, const std::string& path) {
@@ -57,7 +63,7 @@ Status OnlineBackup::begin(BackupOptions options) {
                                                  ", where alone this node makes backups "
                                                  "(storage.backup_directory)");
   }
-  if (options.target == parts_.root || (options.target + "/").starts_with(parts_.root + "/")) {
+  if (options.target == parts_.root || is_path_below(options.target, parts_.root)) {
     return Status(Code::kPreconditionFailed, options.target +
                                                  ": is in the node's data directory: give another "
                                                  "directory");
@@ -329,7 +335,7 @@ Result<bool> OnlineBackup::clean_up(Work& work) const {
                                  "catalog.db", "wal", "shards"}) {
     SEGUE_RETURN_IF_ERROR(remove_tree(parts_.files, target + "/" + name));
   }
-  if (work.made_target) SEGUE_RETURN_IF_ERROR(parts_.files.remove_directory(target));
+  SEGUE_RETURN_IF_ERROR(remove_made_directories(parts_.files, target, work.made_target));
   return true;
 }
 

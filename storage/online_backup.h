@@ -63,7 +63,7 @@ class OnlineBackup {
   /// One backup's work; touched by one job at a time, and between jobs by the reactor's thread.
   struct Work {
     BackupOptions options;
-    bool made_target = false;
+    std::string made_target;  // the highest directory that was made for it
     bool target_is_ours = false;
     std::vector<Item> held;  // copied while checkpoints wait
     std::vector<Item> free;

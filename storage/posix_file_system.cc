@@ -163,4 +163,14 @@ Result<std::unique_ptr<FileLock>> PosixFileSystem::lock(const std::string& path)
   return system_error(path, "lock", errno);
 }
 
+std::string resolved_path(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path resolved = std::filesystem::weakly_canonical(path, error);
+  return error ? path : resolved.string();
+}
+
+Status make_empty_file(const std::string& path) {
+  return PosixFileSystem().open(path, OpenMode::kReadWrite).status();
+}
+
 }  // namespace segue::storage

@@ -25,4 +25,11 @@ class PosixFileSystem final : public FileSystem {
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
 };
 
+/// The path without links and dots, as far as it exists; as it is where that cannot be told.
+std::string resolved_path(const std::string& path);
+
+/// Makes the file, empty and with the permissions of all files that are made here, if it is not
+/// there: for a library that would give it others. IO_ERROR, NO_SPACE.
+Status make_empty_file(const std::string& path);
+
 }  // namespace segue::storage

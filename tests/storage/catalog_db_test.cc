@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "common/catalog_state.h"
+#include "storage/posix_file_system.h"
 
 namespace segue::storage {
 namespace {
@@ -210,6 +211,18 @@ TEST_F(CatalogDbTest, LoadsAHundredThousandQueuesQuickly) {
       "milliseconds",
       static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
   EXPECT_LT(took, std::chrono::seconds(10));  // bounded; about 0.3 s in a release build
+}
+
+TEST_F(CatalogDbTest, HasThePermissionsOfAllOtherFiles) {
+  const std::string other = directory_ + "/other";
+  ASSERT_TRUE(PosixFileSystem().open(other, OpenMode::kReadWrite).is_ok());
+  const auto catalog = open();
+  ASSERT_TRUE(catalog->apply(std::vector{everything()}).is_ok());
+  ASSERT_TRUE(copy_catalog(path(), directory_ + "/copy").is_ok());
+  const auto wanted = std::filesystem::status(other).permissions();
+  for (const std::string& file : {path(), path() + "-wal", directory_ + "/copy"}) {
+    EXPECT_EQ(std::filesystem::status(file).permissions(), wanted) << file;
+  }
 }
 
 }  // namespace

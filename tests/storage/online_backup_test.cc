@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -210,6 +214,17 @@ TEST(OnlineBackup, RefusesWhatCannotBe) {
   run_until_made(workload, node);
   EXPECT_EQ(node.disk().backup().stage, BackupState::Stage::kDone);
 
+  // Directories above it that were made for it go with it; not those that somebody else needs.
+  ASSERT_TRUE(files.make_directories("/there"));
+  for (const char* const target : {"/there/new/all/n1", "/there/n1"}) {
+    ASSERT_TRUE(node.disk().begin_backup(fast(target)));
+    node.disk().cancel_backup();
+    run_until_made(workload, node);
+    EXPECT_EQ(node.disk().backup().stage, BackupState::Stage::kFailed);
+    EXPECT_TRUE(files.exists("/there"));
+    EXPECT_TRUE(files.list("/there")->empty()) << target;
+  }
+
   BackupOptions much = fast();
   much.keep_free = *files.free_bytes("/") - 1000;
   ASSERT_TRUE(node.disk().begin_backup(much));
@@ -218,6 +233,32 @@ TEST(OnlineBackup, RefusesWhatCannotBe) {
   EXPECT_NE(node.disk().backup().failure.message().find("are to stay free"), std::string::npos);
   EXPECT_FALSE(files.exists("/backup"));
   EXPECT_EQ(workload.difference(node), "");
+}
+
+TEST(OnlineBackup, MayBeNamedThroughALinkThatLeadsToWhereItMayBe) {
+  namespace fs = std::filesystem;
+  std::string directory = fs::temp_directory_path() / "segue_links.XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  fs::create_directories(directory + "/real/backups");
+  fs::create_directories(directory + "/elsewhere");
+  fs::create_directory_symlink(directory + "/real/backups", directory + "/link");
+  fs::create_directory_symlink(directory + "/elsewhere", directory + "/other");
+  FaultyFileSystem files;  // knows nothing of these: only the paths are looked at
+  ModelNode node(files);
+  Workload workload(1);
+  const auto begun = [&](const std::string& target, const std::string& allowed) {
+    BackupOptions options = fast(directory + target);
+    options.allowed_below = directory + allowed;
+    const bool is_ok = node.disk().begin_backup(options).is_ok();
+    run_until_made(workload, node);
+    return is_ok;
+  };
+  EXPECT_TRUE(begun("/link/monday", "/real/backups"));
+  EXPECT_TRUE(begun("/real/backups/tuesday", "/link"));
+  EXPECT_FALSE(begun("/other/monday", "/real/backups"));
+  EXPECT_FALSE(begun("/link", "/real/backups"));
+  EXPECT_FALSE(begun("/link/../monday", "/real/backups"));
+  fs::remove_all(directory);
 }
 
 TEST(OnlineBackup, EndsWhenItIsCancelledOrTheNodeStops) {
