@@ -137,14 +137,19 @@ Result<std::uint64_t> end_of_indexed(FileSystem& files, const std::string& data,
   if (!index.is_ok()) return index.status();
   auto index_size = (*index)->size();
   if (!index_size.is_ok()) return index_size.status();
-  if (*index_size < IndexEntry::place(1)) return size;
-  const auto last =
-      static_cast<std::uint32_t>((*index_size - IndexHeader::kSize) / IndexEntry::kSize - 1);
-  char bytes[MessageRecord::kSize];
-  auto read = (*index)->read(IndexEntry::place(last), bytes, IndexEntry::kSize);
+  char head[IndexHeader::kSize];
+  auto read = (*index)->read(0, head, sizeof head);
   if (!read.is_ok()) return read.status();
-  const auto entry = *read == IndexEntry::kSize ? IndexEntry::decode(bytes, name->first)
-                                                : std::optional<IndexEntry>();
+  const auto header = IndexHeader::decode({head, *read});
+  if (!header.is_ok() || *index_size < IndexEntry::place(1, header->timed)) return size;
+  const std::size_t entry_bytes = IndexEntry::size(header->timed);
+  const auto last =
+      static_cast<std::uint32_t>((*index_size - IndexHeader::kSize) / entry_bytes - 1);
+  char bytes[MessageRecord::kTimedSize];
+  read = (*index)->read(IndexEntry::place(last, header->timed), bytes, entry_bytes);
+  if (!read.is_ok()) return read.status();
+  const auto entry = *read == entry_bytes ? IndexEntry::decode(bytes, name->first, header->timed)
+                                          : std::optional<IndexEntry>();
   if (!entry) return size;
   auto records = files.open(data, OpenMode::kRead);
   if (!records.is_ok()) return records.status();
@@ -153,7 +158,7 @@ Result<std::uint64_t> end_of_indexed(FileSystem& files, const std::string& data,
   if (!read.is_ok()) return read.status();
   const auto footer = SegmentFooter::decode({foot, *read});
   if (footer.is_ok() && footer->records_end == size - sizeof foot) return size;
-  read = (*records)->read(entry->data_offset, bytes, MessageRecord::kSize);
+  read = (*records)->read(entry->data_offset, bytes, sizeof bytes);
   if (!read.is_ok()) return read.status();
   const auto record = MessageRecord::decode({bytes, *read}, *queue);
   if (!record) return size;

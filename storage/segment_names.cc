@@ -143,7 +143,7 @@ class SegmentNames {
     auto size = (*opened)->size();
     if (!size.is_ok()) return size.status();
     file.bytes = *size;
-    auto head = read(**opened, 0, SegmentHeader::kSize + MessageRecord::kSize);
+    auto head = read(**opened, 0, SegmentHeader::kSize + MessageRecord::kTimedSize);
     if (!head.is_ok()) return head.status();
     if (const auto header = SegmentHeader::decode(*head); header.is_ok()) {
       file.identity = Identity{header->queue, header->first, header->replaced_last.value > 0,
@@ -286,14 +286,17 @@ class SegmentNames {
     const auto records = work_.files().open(data.path, OpenMode::kRead);
     if (!opened.is_ok() || !records.is_ok()) return false;
     const auto size = (*opened)->size();
-    if (!size.is_ok() || *size < IndexEntry::place(1)) return false;
-    const std::uint64_t entries = (*size - IndexHeader::kSize) / IndexEntry::kSize;
-    const auto last = read(**opened, IndexEntry::place(static_cast<std::uint32_t>(entries - 1)),
-                           IndexEntry::kSize);
-    if (!last.is_ok() || last->size() < IndexEntry::kSize) return false;
-    const auto entry = IndexEntry::decode(last->data(), index.identity->first);
+    const auto head = read(**opened, 0, IndexHeader::kSize);
+    if (!size.is_ok() || !head.is_ok()) return false;
+    const auto header = IndexHeader::decode(*head);
+    if (!header.is_ok() || *size < IndexEntry::place(1, header->timed)) return false;
+    const std::size_t entry_bytes = IndexEntry::size(header->timed);
+    const auto ordinal = static_cast<std::uint32_t>((*size - IndexHeader::kSize) / entry_bytes - 1);
+    const auto last = read(**opened, IndexEntry::place(ordinal, header->timed), entry_bytes);
+    if (!last.is_ok() || last->size() < entry_bytes) return false;
+    const auto entry = IndexEntry::decode(last->data(), index.identity->first, header->timed);
     if (!entry) return false;
-    const auto bytes = read(**records, entry->data_offset, MessageRecord::kSize);
+    const auto bytes = read(**records, entry->data_offset, MessageRecord::kTimedSize);
     if (!bytes.is_ok()) return false;
     const auto record = MessageRecord::decode(*bytes, index.identity->queue);
     return record && record->sequence == index.identity->first.next(entry->sequence_offset);
