@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/checkpoint_file.h"
 #include "storage/segment_salvage.h"
 #include "storage/wal_format.h"
 #include "tests/storage/model_workload.h"
@@ -44,6 +45,19 @@ struct KilledNode {
     for (std::size_t i = 0; i < std::min(count, log.size()); ++i) {
       remove(first ? log[i] : log[log.size() - 1 - i]);
     }
+  }
+  /// Whether the checkpoint names this .data file.
+  bool names(const std::string& data) {
+    const auto checkpoint = read_checkpoint(files, data.substr(0, data.find("/queues/")));
+    if (!checkpoint.is_ok() || !checkpoint->has_value()) return false;
+    for (const CheckpointQueue& queue : (*checkpoint)->queues) {
+      for (const CheckpointSegment& segment : queue.segments) {
+        if (data.ends_with(queue.directory + "/" + segment_file_name(segment.name(), ".data"))) {
+          return true;
+        }
+      }
+    }
+    return false;
   }
   void remove_segments() {
     const auto data = paths("/data/shards/", ".data");

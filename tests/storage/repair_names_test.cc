@@ -95,7 +95,10 @@ const std::map<std::string, Damage> kNames{
        for (const std::string& path : data) {
          const std::string to = directory_of(path) + "/" +
                                 segment_file_name({Sequence{1 + node.random.below(500)}}, ".data");
-         if (!node.files.exists(to)) node.files.set_content(to, node.files.content(path));
+         // Not one that the checkpoint names: of which a copy may be there, that this would hide.
+         if (!node.files.exists(to) && !node.names(to)) {
+           node.files.set_content(to, node.files.content(path));
+         }
        }
      }},
 };
