@@ -54,7 +54,8 @@ Result<T> wait(ConnectionCore& core, Call call) {
 
 DeclaredQueue declared(const v1::Reply& reply) {
   const v1::QueueDeclareOk& wire = reply.queue_declare_ok();
-  return {wire.name(), wire.ready(), wire.consumers(), wire.shard(), wire.node(), wire.created()};
+  return {wire.name(), wire.ready(),   wire.consumers(), wire.shard(),
+          wire.node(), wire.created(), wire.updated()};
 }
 
 }  // namespace
@@ -75,6 +76,7 @@ std::future<Result<DeclaredQueue>> Admin::declare_queue_async(const std::string&
   declare->set_durable(options.durable);
   declare->set_exclusive(options.exclusive);
   declare->set_auto_delete(options.auto_delete);
+  declare->set_update(options.update);
   to_wire(options.arguments, declare->mutable_arguments());
   // Without a name a second declaration would make a second queue.
   return ask<DeclaredQueue>(core_, std::move(request), !name.empty(), declared);

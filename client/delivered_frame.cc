@@ -99,6 +99,9 @@ void Delivery::requeue() const {
 void Delivery::release() const {
   frame_->consumer().settle(frame_->session(), {tag(), tag(), v1::OUTCOME_RELEASE});
 }
+void Delivery::extend() const {
+  frame_->consumer().settle(frame_->session(), {tag(), tag(), v1::OUTCOME_EXTEND});
+}
 std::future<Status> Delivery::ack_confirmed() const {
   return frame_->consumer().settle_confirmed(frame_->session(), {tag(), tag(), v1::OUTCOME_ACK});
 }
@@ -115,7 +118,8 @@ void Deliveries::settle(Settle how) const {
   const v1::Outcome outcome = how == Settle::kAck       ? v1::OUTCOME_ACK
                               : how == Settle::kReject  ? v1::OUTCOME_REJECT
                               : how == Settle::kRequeue ? v1::OUTCOME_REQUEUE
-                                                        : v1::OUTCOME_RELEASE;
+                              : how == Settle::kRelease ? v1::OUTCOME_RELEASE
+                                                        : v1::OUTCOME_EXTEND;
   const std::uint64_t first = frame_->tag(first_);
   frame_->consumer().settle(frame_->session(), {first, first + count_ - 1, outcome});
 }

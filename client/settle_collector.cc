@@ -1,6 +1,7 @@
 #include "client/settle_collector.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace segue::client {
 
@@ -20,8 +21,12 @@ std::vector<SettledRange> SettleCollector::take() {
   std::vector<SettledRange> sorted;
   sorted.swap(ranges_);
   tags_ = 0;
+  // What is extended and then settled must come in this order.
+  const auto place = [](const SettledRange& range) {
+    return std::pair(range.outcome != v1::OUTCOME_EXTEND, range.first);
+  };
   std::sort(sorted.begin(), sorted.end(),
-            [](const SettledRange& a, const SettledRange& b) { return a.first < b.first; });
+            [&](const SettledRange& a, const SettledRange& b) { return place(a) < place(b); });
   std::size_t kept = 0;
   for (std::size_t i = 1; i < sorted.size(); ++i) {
     SettledRange& last = sorted[kept];

@@ -23,7 +23,7 @@ class SettleCollector {
   bool empty() const { return ranges_.empty(); }
   /// Tags collected.
   std::uint64_t tags() const { return tags_; }
-  /// What was collected, by tag, in as few ranges as can be; empty afterwards.
+  /// What was collected, extensions first, by tag, in as few ranges as can be; empty afterwards.
   std::vector<SettledRange> take();
   void clear();
 

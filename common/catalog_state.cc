@@ -168,6 +168,9 @@ void CatalogState::apply_change(const v1::CatalogChange& change) {
     case v1::CatalogChange::kQueueCreated:
       add_queue(change.queue_created());
       break;
+    case v1::CatalogChange::kQueueUpdated:
+      update_queue(change.queue_updated());
+      break;
     case v1::CatalogChange::kQueueDeleted:
       remove_queue(QueueId(change.queue_deleted()));
       break;
@@ -196,6 +199,16 @@ void CatalogState::add_queue(const v1::QueueDefinition& definition) {
   queues_[{queue->vhost(), queue->name()}] = queue;
   queues_by_id_[id] = std::move(queue);
   next_queue_id_ = std::max(next_queue_id_, id.value + 1);
+}
+
+void CatalogState::update_queue(const v1::QueueDefinition& definition) {
+  const auto found = queues_by_id_.find(QueueId(definition.id()));
+  if (found == queues_by_id_.end()) return;
+  // Another copy of the state may have the same definition.
+  auto queue = std::make_shared<v1::QueueDefinition>(*found->second);
+  *queue->mutable_arguments() = definition.arguments();
+  queues_[{queue->vhost(), queue->name()}] = queue;
+  found->second = std::move(queue);
 }
 
 void CatalogState::remove_queue(QueueId id) {

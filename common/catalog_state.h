@@ -90,6 +90,7 @@ class CatalogState {
   void clear();
   void add_predeclared();
   void add_queue(const v1::QueueDefinition& definition);
+  void update_queue(const v1::QueueDefinition& definition);
   void remove_queue(QueueId id);
   void add_binding(const v1::BindingDefinition& definition);
   void remove_binding(std::uint64_t number);

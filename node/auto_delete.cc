@@ -18,6 +18,10 @@ void AutoDelete::last_consumer_gone(HostedQueue& hosted, bool peer_lost) {
     grace_[hosted.queue.id()] = clock_.now + kGrace;
     return;
   }
+  ask(hosted);
+}
+
+void AutoDelete::ask(HostedQueue& hosted) {
   grace_.erase(hosted.queue.id());
   hosted.deleting = true;
   asked_[hosted.queue.id()] = clock_.now + kAskAgain;

@@ -21,6 +21,8 @@ class AutoDelete {
       : queues_(queues), clock_(clock), request_(std::move(request)) {}
 
   void last_consumer_gone(HostedQueue& hosted, bool peer_lost);
+  /// Has it deleted, whatever it is. Nobody can consume from it from now on.
+  void ask(HostedQueue& hosted);
   void on_tick();
 
  private:

@@ -93,19 +93,31 @@ class Comparison {
     }
     differs("arguments", "the ones it was declared with", "others");
   }
+  /// What else can be done about a difference.
+  void set_hint(std::string hint) { hint_ = std::move(hint); }
   Status result() const { return result_; }
 
  private:
   void differs(const char* argument, const std::string& current, const std::string& wanted) {
     if (!result_.is_ok()) return;
-    result_ =
-        refused(object_ + " exists and differs in " + quoted_name(argument) + ": wanted " + wanted +
-                ", current value is " + current + "; declare it as it is, or delete it first");
+    result_ = refused(object_ + " exists and differs in " + quoted_name(argument) + ": wanted " +
+                      wanted + ", current value is " + current +
+                      "; declare it as it is, or delete it first" + hint_);
   }
 
   std::string object_;
+  std::string hint_;
   Status result_;
 };
+
+Arguments unchangeable(const Arguments& arguments) {
+  Arguments kept;
+  for (const auto& [name, value] : arguments) {
+    const QueueArgument* argument = find_queue_argument(name);
+    if (argument == nullptr || !argument->changeable) kept[name] = value;
+  }
+  return kept;
+}
 
 }  // namespace
 
@@ -249,7 +261,20 @@ Status check_same(const v1::QueueDefinition& current, const v1::QueueDefinition&
   comparison.add("durable", current.durable(), wanted.durable());
   comparison.add("exclusive", current.exclusive(), wanted.exclusive());
   comparison.add("auto_delete", current.auto_delete(), wanted.auto_delete());
+  // What is left may be changeable.
+  const bool can_be_changed = check_update(current, wanted).is_ok();
+  if (can_be_changed) comparison.set_hint(", or change it in place (update)");
   comparison.add(current.arguments(), wanted.arguments());
+  return comparison.result();
+}
+
+Status check_update(const v1::QueueDefinition& current, const v1::QueueDefinition& wanted) {
+  Comparison comparison("queue " + quoted_name(current.name()));
+  comparison.set_hint("; in place can be changed: " + changeable_argument_names());
+  comparison.add("durable", current.durable(), wanted.durable());
+  comparison.add("exclusive", current.exclusive(), wanted.exclusive());
+  comparison.add("auto_delete", current.auto_delete(), wanted.auto_delete());
+  comparison.add(unchangeable(current.arguments()), unchangeable(wanted.arguments()));
   return comparison.result();
 }
 

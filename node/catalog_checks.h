@@ -33,6 +33,10 @@ Status check_binding(const std::string& type, const v1::BindingDefinition& bindi
 Status check_same(const v1::ExchangeDefinition& current, const v1::ExchangeDefinition& wanted);
 Status check_same(const v1::QueueDefinition& current, const v1::QueueDefinition& wanted);
 
+/// Whether a queue that exists can become what is wanted without being made anew: only arguments
+/// may differ that can be changed (QueueArgument.changeable). PRECONDITION_FAILED as above.
+Status check_update(const v1::QueueDefinition& current, const v1::QueueDefinition& wanted);
+
 /// A value as people read it: 12, 'text', true, none.
 std::string describe(const v1::FieldValue& value);
 /// A name in a message: in quotes, without what would upset a terminal, cut when long.

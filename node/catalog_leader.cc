@@ -29,6 +29,11 @@ v1::CatalogChange inverse(const CatalogState& state, const v1::CatalogChange& ch
     case v1::CatalogChange::kQueueCreated:
       back.set_queue_deleted(change.queue_created().id());
       break;
+    case v1::CatalogChange::kQueueUpdated:
+      if (const auto* queue = state.find_queue(QueueId(change.queue_updated().id()))) {
+        *back.mutable_queue_updated() = *queue;
+      }
+      break;
     case v1::CatalogChange::kQueueDeleted:
       if (const auto* queue = state.find_queue(QueueId(change.queue_deleted()))) {
         *back.mutable_queue_created() = *queue;
@@ -130,6 +135,7 @@ void CatalogLeader::submit(const v1::CatalogOperation& operation, Reply reply) {
     return;
   }
   answer.outcome.set_created(decision.created);
+  answer.outcome.set_updated(decision.updated);
   if (decision.queue.id() != 0) *answer.outcome.mutable_queue() = std::move(decision.queue);
   change(decision.changes);
   if (turn_bytes_ >= kEntryBytes) end_turn();

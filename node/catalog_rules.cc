@@ -286,11 +286,7 @@ void CatalogRules::declare_queue(const CatalogState& state, const v1::DeclareQue
     return;
   }
   if (!(status = check_queue(wanted)).is_ok()) return;
-  if (current != nullptr) {
-    status = check_same(*current, wanted);
-    if (status.is_ok()) decision.queue = *current;
-    return;
-  }
+  if (current != nullptr) return redeclare(*current, wanted, operation.update(), decision);
   if (state.queue_count() >= max_queues_) {
     status = Status(Code::kResourceError, "the cluster has " + std::to_string(max_queues_) +
                                               " queues, the most that a catalog takes; delete "
@@ -311,6 +307,17 @@ void CatalogRules::declare_queue(const CatalogState& state, const v1::DeclareQue
   decision.created = true;
   decision.queue = wanted;
   *decision.changes.emplace_back().mutable_queue_created() = std::move(wanted);
+}
+
+void CatalogRules::redeclare(const v1::QueueDefinition& current, const v1::QueueDefinition& wanted,
+                             bool update, CatalogDecision& decision) {
+  decision.status = update ? check_update(current, wanted) : check_same(current, wanted);
+  if (!decision.status.is_ok()) return;
+  decision.queue = current;
+  if (canonical_arguments(current.arguments()) == canonical_arguments(wanted.arguments())) return;
+  *decision.queue.mutable_arguments() = wanted.arguments();
+  decision.updated = true;
+  *decision.changes.emplace_back().mutable_queue_updated() = decision.queue;
 }
 
 std::vector<v1::CatalogChange> CatalogRules::deletion(const CatalogState& state,

@@ -19,6 +19,7 @@ struct CatalogDecision {
   /// In the order in which they are to be applied. Empty: nothing needs to change.
   std::vector<v1::CatalogChange> changes;
   bool created = false;
+  bool updated = false;
   /// Of a declare: the queue as it is now.
   v1::QueueDefinition queue;
 };
@@ -41,6 +42,8 @@ class CatalogRules {
   std::string new_queue_name(const CatalogState& state, const std::string& vhost);
   void declare_queue(const CatalogState& state, const v1::DeclareQueueOp& operation,
                      const v1::SessionOwner& asker, CatalogDecision& decision);
+  static void redeclare(const v1::QueueDefinition& current, const v1::QueueDefinition& wanted,
+                        bool update, CatalogDecision& decision);
 
   std::uint32_t max_queues_;
   Random& random_;

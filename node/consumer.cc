@@ -1,7 +1,10 @@
 #include "node/consumer.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
+
+#include "node/queue_arguments.h"
 
 namespace segue::node {
 
@@ -33,10 +36,13 @@ void Consumer::subscribe(HostedQueue& queue, const v1::Subscribe& terms) {
   exclusive_ = terms.exclusive();
   priority_ = terms.priority();
   window_bytes_ = terms.window_bytes();
+  ack_timeout_ = std::chrono::milliseconds(std::min<std::uint64_t>(
+      terms.ack_timeout_ms(), static_cast<std::uint64_t>(kMaxExpirationMs)));
   set_prefetch(terms.prefetch_count(), terms.prefetch_bytes());
 }
 
 Consumer::~Consumer() {
+  if (leases_ != nullptr) leases_->forget(*this);
   end_wait();
   release(window_.bytes());
   if (budget_ != nullptr) budget_->leave(session_);

@@ -4,7 +4,9 @@
 #include <deque>
 #include <list>
 
+#include "common/clock.h"
 #include "common/message_batch.h"
+#include "node/lease_book.h"
 #include "node/link_budget.h"
 #include "node/peer_output.h"
 #include "node/unacked.h"
@@ -99,6 +101,20 @@ class Consumer {
   /// Everything up to this number has been received.
   void received(std::uint64_t number);
 
+  /// How long it has for a delivery of a queue that says `of_queue`; 0: for ever.
+  Duration ack_timeout(Duration of_queue) const {
+    return ack_timeout_ > Duration::zero() ? ack_timeout_ : of_queue;
+  }
+  /// Deliveries have to be settled by then; the book outlives the consumer.
+  void lease(LeaseBook& book, NumberRange numbers, TimePoint until) {
+    leases_ = &book;
+    book.set(*this, numbers, until);
+  }
+  /// After deliveries were settled.
+  void trim_leases() {
+    if (leases_ != nullptr) leases_->settled_below(*this, unacked_.lowest(next_number_));
+  }
+
   /// It is not in its queue's ring. If that is for lack of room in the budget, it is in line there.
   void wait_for_room();
   void end_wait();
@@ -124,6 +140,8 @@ class Consumer {
   std::uint64_t next_number_ = 1;
   Unacked unacked_;
   DeliveryWindow window_;
+  Duration ack_timeout_{};
+  LeaseBook* leases_ = nullptr;  // if it ever had one
   LinkBudget* budget_ = nullptr;
   LinkBudget::Session* budget_session_ = nullptr;
   std::uint64_t session_ = 0;

@@ -93,7 +93,9 @@ void Delivery::give(HostedQueue& hosted, Consumer& consumer, const MessageRun& r
   queue.take(run);
   queue_messages_ += run.count;
   queue_bytes_ += run.body_bytes();
-  if (consumer.no_ack()) {
+  if (!consumer.no_ack()) {
+    subscriptions_.lease(consumer, hosted, {number, number + run.count - 1});
+  } else {
     queue.end_unacked(run.count);
     queue.count_settled(run.count);
     shards_.of(hosted).depart(hosted, {run.first.value, run.last().value}, Departure::kAcked);

@@ -19,9 +19,14 @@ namespace segue::node {
 class Delivery {
  public:
   /// The references outlive this.
-  Delivery(QueueTable& queues, ShardTable& shards, PeerOutput& output, ReadAhead& read_ahead,
-           QueueGets& gets)
-      : queues_(queues), shards_(shards), output_(output), read_ahead_(read_ahead), gets_(gets) {}
+  Delivery(QueueTable& queues, ShardTable& shards, Subscriptions& subscriptions, PeerOutput& output,
+           ReadAhead& read_ahead, QueueGets& gets)
+      : queues_(queues),
+        shards_(shards),
+        subscriptions_(subscriptions),
+        output_(output),
+        read_ahead_(read_ahead),
+        gets_(gets) {}
 
   void end_turn();
 
@@ -43,6 +48,7 @@ class Delivery {
 
   QueueTable& queues_;
   ShardTable& shards_;
+  Subscriptions& subscriptions_;
   PeerOutput& output_;
   ReadAhead& read_ahead_;
   QueueGets& gets_;

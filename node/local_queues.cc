@@ -21,6 +21,8 @@ void LocalQueues::on_change(const v1::CatalogChange& change) {
     const v1::QueueDefinition& queue = change.queue_created();
     const ShardId shard(static_cast<std::uint16_t>(queue.shard()));
     if (state_.node_of(shard) == node_id_ && held_.insert(QueueId(queue.id())).second) add_(queue);
+  } else if (change.has_queue_updated()) {
+    if (held_.contains(QueueId(change.queue_updated().id()))) add_(change.queue_updated());
   } else if (change.kind_case() == v1::CatalogChange::kQueueDeleted) {
     if (held_.erase(QueueId(change.queue_deleted())) > 0) remove_(QueueId(change.queue_deleted()));
   } else if (change.has_shard_assigned()) {
@@ -36,9 +38,8 @@ void LocalQueues::on_reset() {
   for (const QueueId id : held_) {
     if (!now.contains(id)) remove_(id);
   }
-  for (const QueueId id : now) {
-    if (!held_.contains(id)) add_(*state_.find_queue(id));
-  }
+  // Those that stay may have been changed meanwhile.
+  for (const QueueId id : now) add_(*state_.find_queue(id));
   held_ = std::move(now);
 }
 

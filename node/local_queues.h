@@ -23,7 +23,7 @@ class LocalQueues final : public CatalogState::Listener {
   LocalQueues& operator=(const LocalQueues&) = delete;
 
   void on_change(const v1::CatalogChange& change) override;
-  /// Compares: queues that stay are not touched.
+  /// Compares. Queues that stay are added again: they may have been changed.
   void on_reset() override;
 
  private:

@@ -5,11 +5,22 @@ namespace segue::node {
 namespace {
 
 constexpr const QueueArgument* kArguments[] = {
-    &kDeadLetterExchange,   &kDeadLetterRoutingKey, &kDeliveryLimit,  &kDurabilityArgument,
-    &kGcMinBytes,           &kGcMinMessages,        &kGcValidPercent, &kMaxLength,
-    &kMaxLengthBytes,       &kMaxPriority,          &kMessageTtl,     &kOverflow,
-    &kSingleActiveConsumer,
+    &kConsumerTimeout, &kDeadLetterExchange, &kDeadLetterRoutingKey,
+    &kDeliveryLimit,   &kDurabilityArgument, &kExpires,
+    &kGcMinBytes,      &kGcMinMessages,      &kGcValidPercent,
+    &kMaxLength,       &kMaxLengthBytes,     &kMaxPriority,
+    &kMessageTtl,      &kOverflow,           &kSingleActiveConsumer,
 };
+
+std::string names_of(bool only_changeable) {
+  std::string names;
+  for (const QueueArgument* argument : kArguments) {
+    if (only_changeable && !argument->changeable) continue;
+    if (!names.empty()) names += ", ";
+    names += argument->name;
+  }
+  return names;
+}
 
 }  // namespace
 
@@ -21,12 +32,11 @@ const QueueArgument* find_queue_argument(std::string_view name) {
 }
 
 std::string queue_argument_names() {
-  std::string names;
-  for (const QueueArgument* argument : kArguments) {
-    if (!names.empty()) names += ", ";
-    names += argument->name;
-  }
-  return names;
+  return names_of(false);
+}
+
+std::string changeable_argument_names() {
+  return names_of(true);
 }
 
 const v1::FieldValue* value_of(const v1::QueueDefinition& definition,

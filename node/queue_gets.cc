@@ -17,6 +17,7 @@ void QueueGets::on_get(PeerId peer, std::uint64_t request_id, HostedQueue& hoste
                                               " is a consumer's, it cannot stand for gets");
     return output_.queue_reply(peer, std::move(reply), {});
   }
+  unused_.touch(hosted);
   hosted.make_readers().gets.push_back({peer, request_id, get.consumer(), get.no_ack()});
   serve(hosted);
 }
@@ -56,6 +57,7 @@ void QueueGets::deliver(const WaitingGet& get, Consumer& consumer, HostedQueue& 
     *reply.mutable_delivery() = std::move(built.delivery);
     bodies = std::move(built.bodies);
     queue.take(run);
+    if (!get.no_ack) subscriptions_.lease(consumer, lane, {number, number});
     if (get.no_ack) {
       queue.end_unacked(1);
       queue.count_settled(1);

@@ -15,11 +15,12 @@ class QueueGets {
  public:
   /// The references outlive this.
   QueueGets(QueueTable& queues, ShardTable& shards, Subscriptions& subscriptions,
-            ReadAhead& read_ahead, PeerOutput& output)
+            ReadAhead& read_ahead, UnusedQueues& unused, PeerOutput& output)
       : queues_(queues),
         shards_(shards),
         subscriptions_(subscriptions),
         read_ahead_(read_ahead),
+        unused_(unused),
         output_(output) {}
 
   void on_get(PeerId peer, std::uint64_t request_id, HostedQueue& hosted, const v1::QueueGet& get);
@@ -36,6 +37,7 @@ class QueueGets {
   ShardTable& shards_;
   Subscriptions& subscriptions_;
   ReadAhead& read_ahead_;
+  UnusedQueues& unused_;
   PeerOutput& output_;
 };
 

@@ -37,7 +37,7 @@ struct WithDisk {
   WithDisk(const QueueHost::Options& options, storage::DiskDataCenter& disk_center,
            PeerOutput& output, Logger& log, MemoryBudget& memory, PublishGate& gate,
            QueueTable& queues, const TurnClock& clock, storage::MissingMessages& missing,
-           AutoDelete& auto_delete)
+           AutoDelete& auto_delete, UnusedQueues& unused)
       : disk(disk_center),
         context{disk, queues, output, log, memory, gate, clock, missing, in_turn},
         read_ahead(disk, queues, shards, memory, log),
@@ -46,14 +46,14 @@ struct WithDisk {
         checkpointer({options.checkpoint_after_bytes(), options.checkpoint_interval}, disk, queues,
                      shards, storer, gate, clock, log),
         subscriptions({options.peer_delivery_bytes, options.peer_sessions}, queues, shards, output,
-                      auto_delete),
+                      auto_delete, unused, clock, log),
         settles(queues, shards, subscriptions, output),
-        gets(queues, shards, subscriptions, read_ahead, output),
+        gets(queues, shards, subscriptions, read_ahead, unused, output),
         browse(disk, queues, output, clock),
         requests({"", options.free_disk_limit, options.backup_bytes_per_second,
                   options.backup_directory},
-                 disk, queues, shards, gets, browse, output),
-        delivery(queues, shards, output, read_ahead, gets),
+                 disk, queues, shards, gets, browse, unused, output),
+        delivery(queues, shards, subscriptions, output, read_ahead, gets),
         dead_letters({options.life, options.dead_letter_batch_bytes}, disk, queues, shards, memory,
                      clock, log),
         expiry(disk, queues, shards, clock),
@@ -87,7 +87,8 @@ struct QueueHost::Parts {
         log(logger),
         memory(given.memory_limit),
         gate(memory, given.free_disk_limit, given.checkpoint_after_bytes() * kWalAhead),
-        auto_delete(queues, clock, std::move(request_delete)) {}
+        auto_delete(queues, clock, std::move(request_delete)),
+        unused(queues, auto_delete, clock) {}
 
   const Options options;
   PeerOutput& output;
@@ -98,6 +99,7 @@ struct QueueHost::Parts {
   QueueTable queues;
   storage::MissingMessages missing;
   AutoDelete auto_delete;
+  UnusedQueues unused;
   std::unique_ptr<WithDisk> with_disk;
   // Links and shards for which a publish was refused, until the peer resumes
   // (ShardPublish.resumes).
@@ -162,7 +164,7 @@ Status QueueHost::restore(storage::DiskDataCenter& disk,
   Parts& parts = *parts_;
   parts.with_disk = std::make_unique<WithDisk>(parts.options, disk, parts.output, parts.log,
                                                parts.memory, parts.gate, parts.queues, parts.clock,
-                                               parts.missing, parts.auto_delete);
+                                               parts.missing, parts.auto_delete, parts.unused);
   for (const storage::RecoveredShard& shard : shards) {
     if (shard.shard == kCatalogShard) continue;
     SEGUE_RETURN_IF_ERROR(parts.shard(shard.shard).restore(shard));
@@ -199,6 +201,7 @@ void QueueHost::add_queue(const v1::QueueDefinition& definition) {
   hosted.settings = settings_of(definition);
   leader.define(hosted, definition.name(), parts.durability_of(definition),
                 definition.auto_delete());
+  parts.unused.touch(hosted);
 }
 
 void QueueHost::remove_queue(QueueId id) {
@@ -326,6 +329,8 @@ void QueueHost::on_tick(TimePoint now, std::int64_t wall_ms) {
   parts.gate.check_disk(open.disk.stats(), now);
   parts.log_gate();
   parts.auto_delete.on_tick();
+  parts.unused.on_tick();
+  open.subscriptions.on_tick();
   open.read_ahead.on_tick();
   open.spiller.on_tick();
   open.expiry.on_tick();

@@ -104,6 +104,7 @@ void QueueRequests::on_request(PeerId peer, const v1::QueueRequest& request) {
     case v1::QueueRequest::kPurge:
       return purge(peer, request.request_id(), *hosted);
     case v1::QueueRequest::kStatus:
+      if (request.status().declared()) unused_.touch(*hosted);
       describe(*hosted, *reply.mutable_queue());
       break;
     case v1::QueueRequest::kCheckDelete:

@@ -8,6 +8,7 @@
 #include "node/queue_gets.h"
 #include "node/queue_table.h"
 #include "node/shard_table.h"
+#include "node/unused_queues.h"
 #include "segue/v1/peer.pb.h"
 #include "storage/disk_data_center.h"
 
@@ -21,13 +22,14 @@ class QueueRequests {
   /// request.
   QueueRequests(const storage::BackupOptions& backup, storage::DiskDataCenter& disk,
                 QueueTable& queues, ShardTable& shards, QueueGets& gets, QueueBrowse& browse,
-                PeerOutput& output)
+                UnusedQueues& unused, PeerOutput& output)
       : backup_options_(backup),
         disk_(disk),
         queues_(queues),
         shards_(shards),
         gets_(gets),
         browse_(browse),
+        unused_(unused),
         output_(output) {}
 
   void on_request(PeerId peer, const v1::QueueRequest& request);
@@ -50,6 +52,7 @@ class QueueRequests {
   ShardTable& shards_;
   QueueGets& gets_;
   QueueBrowse& browse_;
+  UnusedQueues& unused_;
   PeerOutput& output_;
 };
 

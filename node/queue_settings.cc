@@ -1,5 +1,7 @@
 #include "node/queue_settings.h"
 
+#include <chrono>
+
 #include "node/queue_arguments.h"
 
 namespace segue::node {
@@ -36,6 +38,9 @@ QueueSettings settings_of(const v1::QueueDefinition& definition) {
     settings.limits.body_bytes = static_cast<std::uint64_t>(*bytes);
   }
   settings.limits.rejects = text_of(definition, kOverflow) == kRejectPublish;
+  settings.expires = std::chrono::milliseconds(number_of(definition, kExpires).value_or(0));
+  settings.consumer_timeout =
+      std::chrono::milliseconds(number_of(definition, kConsumerTimeout).value_or(0));
   if (const auto bytes = number_of(definition, kGcMinBytes)) {
     settings.gc.min_bytes = static_cast<std::uint64_t>(*bytes);
   }
@@ -45,6 +50,7 @@ QueueSettings settings_of(const v1::QueueDefinition& definition) {
   if (const auto percent = number_of(definition, kGcValidPercent)) {
     settings.gc.valid_percent = static_cast<std::uint32_t>(*percent);
   }
+  settings.gc.shared_by = std::uint32_t{settings.max_priority} + 1;
   return settings;
 }
 

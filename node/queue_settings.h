@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "common/clock.h"
 #include "common/expiry.h"
 #include "segue/v1/catalog.pb.h"
 #include "storage/gc_options.h"
@@ -36,6 +37,8 @@ struct QueueLimits {
 struct QueueSettings {
   bool single_active_consumer = false;
   std::uint8_t max_priority = 0;                      // 0: the queue has no priorities
+  Duration expires{};                                 // deleted after so long unused; 0: never
+  Duration consumer_timeout{};                        // unsettled for longer, it comes back; 0: off
   std::shared_ptr<const DeadLettering> dead_letters;  // null: dead messages are dropped
   /// A message leaves the queue when so many deliveries and one more have ended without an ack.
   std::optional<std::uint32_t> delivery_limit;

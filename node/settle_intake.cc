@@ -37,7 +37,7 @@ void SettleIntake::settle_range(Consumer& consumer, const v1::SettledTags& tags,
     touched.error = "settle of delivery " + range_text(numbers.first, numbers.last) +
                     " of consumer " + std::to_string(consumer.number()) + ": " + why;
   };
-  if (tags.outcome() < v1::OUTCOME_ACK || tags.outcome() > v1::OUTCOME_RELEASE) {
+  if (tags.outcome() < v1::OUTCOME_ACK || tags.outcome() > v1::OUTCOME_EXTEND) {
     return refuse("outcome " + std::to_string(tags.outcome()) + " is not known");
   }
   if (numbers.first == 0 || numbers.first > numbers.last) return refuse("not a range of tags");
@@ -45,15 +45,34 @@ void SettleIntake::settle_range(Consumer& consumer, const v1::SettledTags& tags,
     if (numbers.last >= consumer.next_number()) refuse("unknown tag");
     return;
   }
-  std::vector<Unacked::Run> runs;
-  const std::uint64_t settled = consumer.unacked().take(numbers, runs);
-  settle_runs(runs, tags.outcome(), touched);
+  const bool extends = tags.outcome() == v1::OUTCOME_EXTEND;
+  const std::uint64_t settled =
+      extends ? extend(consumer, numbers) : take(consumer, numbers, tags.outcome(), touched);
   consumer.received(std::min(numbers.last, consumer.next_number() - 1));
   if (settled - 1 == numbers.last - numbers.first) return;
   refuse(settled == 0 ? "unknown or already settled"
-                      : "only " + std::to_string(settled) +
-                            " of them were to be settled (and are), the others are unknown or "
-                            "already settled");
+                      : "only " + std::to_string(settled) + " of them were to be " +
+                            (extends ? "extended" : "settled") +
+                            " (and are), the others are unknown or already settled");
+}
+
+std::uint64_t SettleIntake::take(Consumer& consumer, NumberRange numbers, v1::Outcome outcome,
+                                 Touched& touched) {
+  std::vector<Unacked::Run> runs;
+  const std::uint64_t settled = consumer.unacked().take(numbers, runs);
+  settle_runs(runs, outcome, touched);
+  consumer.trim_leases();
+  return settled;
+}
+
+std::uint64_t SettleIntake::extend(Consumer& consumer, NumberRange numbers) {
+  std::uint64_t extended = 0;
+  for (const Unacked::Numbered& part : consumer.unacked().find(numbers)) {
+    extended += part.numbers.count();
+    const HostedQueue* hosted = queues_.find(part.queue);
+    if (hosted != nullptr) subscriptions_.lease(consumer, *hosted, part.numbers);
+  }
+  return extended;
 }
 
 void SettleIntake::settle_runs(const std::vector<Unacked::Run>& runs, v1::Outcome outcome,

@@ -109,7 +109,9 @@ void Shard::define(HostedQueue& queue, const std::string& name, QueueDurability 
   messages.set_ttl(queue.settings.ttl_ms, context_.clock.wall_ms);
   if (messages.ready() > 0) context_.queues.note_expiring(queue);
   messages.count_ready_bytes(queue.settings.limits.counts_bytes() ? &context_.disk : nullptr);
-  if (!queue.settings.gc.empty()) context_.disk.set_gc(messages.id(), queue.settings.gc);
+  if (!first_time || !queue.settings.gc.empty()) {
+    context_.disk.set_gc(messages.id(), queue.settings.gc);
+  }
   if (queue.whole != nullptr) return;
   for (int priority = queue.settings.max_priority; priority > 0; --priority) {
     HostedQueue* lane =

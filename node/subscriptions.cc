@@ -132,6 +132,34 @@ void Subscriptions::forget(Consumer& consumer) {
   peer->second.consumers.erase(consumer.number());
 }
 
+void Subscriptions::lease(Consumer& consumer, const HostedQueue& hosted, NumberRange numbers) {
+  const Duration time = consumer.ack_timeout(hosted.settings.consumer_timeout);
+  if (time > Duration::zero()) consumer.lease(leases_, numbers, clock_.now + time);
+}
+
+void Subscriptions::on_tick() {
+  if (leases_.empty()) return;
+  for (const LeaseBook::Due& due : leases_.take_due(clock_.now)) {
+    std::vector<Unacked::Run> runs;
+    for (const NumberRange& numbers : due.numbers) due.consumer->unacked().take(numbers, runs);
+    if (runs.empty()) continue;
+    log_timeout(*due.consumer, runs);
+    requeue(runs);
+    after_change(*due.consumer);
+  }
+}
+
+void Subscriptions::log_timeout(const Consumer& consumer, const std::vector<Unacked::Run>& runs) {
+  std::uint64_t messages = 0;
+  for (const Unacked::Run& run : runs) messages += run.count;
+  const HostedQueue* hosted = queues_.find(runs.front().queue);
+  log_.warn("consumer_timeout",
+            {{"queue", hosted == nullptr ? std::string() : hosted->queue.display_name()},
+             {"consumer", consumer.number()},
+             {"messages", messages},
+             {"reason", "not settled in time (x-consumer-timeout); they are ready again"}});
+}
+
 void Subscriptions::requeue(const std::vector<Unacked::Run>& runs) {
   for (const Unacked::Run& run : runs) {
     HostedQueue* hosted = queues_.find(run.queue);
@@ -168,8 +196,9 @@ void Subscriptions::leave_queue(Consumer& consumer, bool peer_lost) {
   Consumer* const next = hosted->readers->remove(consumer);
   consumer.stop();
   if (next != nullptr) after_change(*next);
-  if (!hosted->has_consumers() && hosted->queue.auto_delete()) {
-    auto_delete_.last_consumer_gone(*hosted, peer_lost);
+  if (!hosted->has_consumers()) {
+    unused_.touch(*hosted);
+    if (hosted->queue.auto_delete()) auto_delete_.last_consumer_gone(*hosted, peer_lost);
   }
   hosted->drop_readers_if_unused();
 }

@@ -7,11 +7,15 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/logging.h"
 #include "node/auto_delete.h"
 #include "node/consumer.h"
+#include "node/lease_book.h"
 #include "node/peer_output.h"
 #include "node/queue_table.h"
 #include "node/shard_table.h"
+#include "node/turn_clock.h"
+#include "node/unused_queues.h"
 #include "segue/v1/peer.pb.h"
 
 namespace segue::node {
@@ -28,12 +32,15 @@ class Subscriptions {
 
   /// The references outlive this.
   Subscriptions(const Limits& limits, QueueTable& queues, ShardTable& shards, PeerOutput& output,
-                AutoDelete& auto_delete)
+                AutoDelete& auto_delete, UnusedQueues& unused, const TurnClock& clock, Logger& log)
       : limits_(limits),
         queues_(queues),
         shards_(shards),
         output_(output),
-        auto_delete_(auto_delete) {}
+        auto_delete_(auto_delete),
+        unused_(unused),
+        clock_(clock),
+        log_(log) {}
 
   void on_command(PeerId peer, const v1::ConsumerCommand& command);
   void on_peer_lost(PeerId peer);
@@ -45,6 +52,11 @@ class Subscriptions {
   /// The consumer that stands for a session's gets, made at its first use; null if the number is an
   /// ordinary consumer's.
   Consumer* find_for_gets(PeerId peer, std::uint64_t number);
+  /// The deliveries were given out, or their time begins anew: if the consumer or its queue sets a
+  /// time, they go back when it is over.
+  void lease(Consumer& consumer, const HostedQueue& hosted, NumberRange numbers);
+  /// Takes back what was not settled in time.
+  void on_tick();
   /// Messages taken out of a consumer's unacked go back to their queues.
   void requeue(const std::vector<Unacked::Run>& runs);
   /// The same, without counting the deliveries.
@@ -75,6 +87,7 @@ class Subscriptions {
   /// Empty: it may subscribe. Else why not.
   static std::string refusal_of(const HostedQueue& hosted, const v1::Subscribe& terms);
   void forget(Consumer& consumer);
+  void log_timeout(const Consumer& consumer, const std::vector<Unacked::Run>& runs);
   void refuse(PeerId peer, std::uint64_t number, Code code, std::string entity, std::string text);
 
   const Limits limits_;
@@ -82,6 +95,10 @@ class Subscriptions {
   ShardTable& shards_;
   PeerOutput& output_;
   AutoDelete& auto_delete_;
+  UnusedQueues& unused_;
+  const TurnClock& clock_;
+  Logger& log_;
+  LeaseBook leases_;  // of consumers in peers_
   std::map<PeerId, Peer> peers_;
 };
 

@@ -67,6 +67,19 @@ std::uint64_t Unacked::take(NumberRange numbers, std::vector<Run>& taken) {
   return messages;
 }
 
+std::vector<Unacked::Numbered> Unacked::find(NumberRange numbers) const {
+  std::vector<Numbered> found;
+  auto at = runs_.upper_bound(numbers.first);
+  if (at != runs_.begin()) --at;
+  for (; at != runs_.end() && at->first <= numbers.last; ++at) {
+    const std::uint64_t last = at->first + at->second.count - 1;
+    if (last < numbers.first) continue;
+    found.push_back(
+        {at->second.queue, {std::max(at->first, numbers.first), std::min(last, numbers.last)}});
+  }
+  return found;
+}
+
 void Unacked::take_all(std::vector<Run>& taken) {
   for (const auto& [number, run] : runs_) taken.push_back(run);
   runs_.clear();

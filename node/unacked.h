@@ -32,6 +32,17 @@ class Unacked {
   /// Takes out everything.
   void take_all(std::vector<Run>& taken);
 
+  /// Deliveries of one queue.
+  struct Numbered {
+    QueueId queue;
+    NumberRange numbers;
+  };
+  /// What there is of these numbers.
+  std::vector<Numbered> find(NumberRange numbers) const;
+  /// The lowest number; `none` without any.
+  std::uint64_t lowest(std::uint64_t none) const {
+    return runs_.empty() ? none : runs_.begin()->first;
+  }
   bool empty() const { return runs_.empty(); }
   std::uint64_t count() const { return count_; }
   std::uint64_t bytes() const { return bytes_; }

@@ -50,6 +50,9 @@ void CatalogView::on_change(const v1::CatalogChange& change) {
       count_queue(change.queue_created());
       if (observer_ != nullptr) observer_->on_queue_created(change.queue_created());
       break;
+    case v1::CatalogChange::kQueueUpdated:
+      created_at_[QueueId(change.queue_updated().id())] = applying_;
+      break;
     case v1::CatalogChange::kQueueDeleted:
       created_at_.erase(QueueId(change.queue_deleted()));
       if (const auto shard = shard_of_queue_.find(QueueId(change.queue_deleted()));

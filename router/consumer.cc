@@ -8,8 +8,9 @@ const char* check_settled_tags(const v1::SettledTags& tags) {
   if (tags.tags().first() == 0) return "tags begin at 1";
   if (tags.tags().last() < tags.tags().first()) return "the range's last tag is before its first";
   if (tags.outcome() != v1::OUTCOME_ACK && tags.outcome() != v1::OUTCOME_REJECT &&
-      tags.outcome() != v1::OUTCOME_REQUEUE && tags.outcome() != v1::OUTCOME_RELEASE) {
-    return "the outcome is not one of ack, reject, requeue, release";
+      tags.outcome() != v1::OUTCOME_REQUEUE && tags.outcome() != v1::OUTCOME_RELEASE &&
+      tags.outcome() != v1::OUTCOME_EXTEND) {
+    return "the outcome is not one of ack, reject, requeue, release, extend";
   }
   return nullptr;
 }

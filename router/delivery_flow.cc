@@ -154,6 +154,7 @@ void DeliveryPath::on_settle(Session& session, const v1::Settle& settle) {
   if (!translated.wrong.empty()) join->error = wrong_tags_error(translated.wrong);
   if (translated.settle.settled_size() > 0) {
     for (const v1::SettledTags& settled : translated.settle.settled()) {
+      if (settled.outcome() == v1::OUTCOME_EXTEND) continue;
       consumer->settled += settled.tags().last() - settled.tags().first() + 1;
     }
     if (join->confirm_id != 0) {

@@ -1,10 +1,44 @@
 #include "router/delivery_path.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "router/errors.h"
 
 namespace segue::router {
+
+namespace {
+
+/// What a consumer's arguments ask for. PRECONDITION_FAILED for others, and other values.
+Status read_arguments(const v1::Consume& consume, v1::Subscribe& subscription) {
+  for (const auto& [name, value] : consume.arguments()) {
+    const std::int64_t number = value.int_value();
+    if (name == "x-consumer-timeout") {
+      if (number <= 0) {
+        return Status(Code::kPreconditionFailed,
+                      "consumer argument 'x-consumer-timeout' must be a whole number of "
+                      "milliseconds above 0");
+      }
+      subscription.set_ack_timeout_ms(static_cast<std::uint64_t>(number));
+    } else if (name == "x-priority") {
+      const bool fits = value.kind_case() == v1::FieldValue::kIntValue &&
+                        number >= std::numeric_limits<std::int32_t>::min() &&
+                        number <= std::numeric_limits<std::int32_t>::max();
+      if (!fits) {
+        return Status(Code::kPreconditionFailed,
+                      "consumer argument 'x-priority' must be a whole number of 32 bits");
+      }
+      subscription.set_priority(static_cast<std::int32_t>(number));
+    } else {
+      return Status(Code::kPreconditionFailed,
+                    "consumer argument " + in_quotes(name) +
+                        " is not known; there are x-consumer-timeout, x-priority");
+    }
+  }
+  return {};
+}
+
+}  // namespace
 
 DeliveryPath::DeliveryPath(const LimitsConfig& limits, Duration subscribe_timeout,
                            CatalogView& catalog, NodeTable& nodes, SessionTable& sessions,
@@ -63,6 +97,11 @@ void DeliveryPath::consume(Session& session, const v1::Consume& consume,
     const v1::Error error = make_error(allowed.code(), queue.name(), allowed.message());
     return then(&error);
   }
+  v1::Subscribe subscription;
+  if (const Status fine = read_arguments(consume, subscription); !fine) {
+    const v1::Error error = make_error(fine.code(), queue.name(), fine.message());
+    return then(&error);
+  }
   const std::string& node_id =
       catalog_.state().node_of(ShardId(static_cast<std::uint16_t>(queue.shard())));
   Node* node = nodes_.find(node_id);
@@ -78,15 +117,15 @@ void DeliveryPath::consume(Session& session, const v1::Consume& consume,
   consumer->number = consume.consumer();
   consumer->queue = QueueId(queue.id());
   consumer->node = node;
-  v1::Subscribe& subscription = consumer->subscribe;
   subscription.set_queue_id(queue.id());
   subscription.set_prefetch_count(consume.prefetch_count());
   subscription.set_prefetch_bytes(consume.prefetch_bytes());
   subscription.set_no_ack(consume.no_ack());
-  subscription.set_priority(consume.priority());
+  if (subscription.priority() == 0) subscription.set_priority(consume.priority());
   subscription.set_exclusive(consume.exclusive());
   subscription.set_window_bytes(window_of_next(session));
   subscription.set_session(session.id().value);
+  consumer->subscribe = std::move(subscription);
   consumer->on_subscribed = std::move(then);
   consumer->deadline = turn_.now + subscribe_timeout_;
   sessions_consumers_[session.id()].by_number[consumer->number] = consumer->id;

@@ -66,7 +66,7 @@ void TopologyRequests::queue_declare(const RequestContext& context, v1::QueueDec
       return context.fail(
           make_error(queue.status().code(), request.name(), queue.status().message()));
     }
-    return reply_declared(context, *queue.value(), false, 0);
+    return reply_declared(context, *queue.value(), {}, 0);
   }
   v1::CatalogOperation operation;
   v1::QueueDefinition& queue = *operation.mutable_declare_queue()->mutable_queue();
@@ -77,31 +77,38 @@ void TopologyRequests::queue_declare(const RequestContext& context, v1::QueueDec
   queue.set_auto_delete(request.auto_delete());
   queue.mutable_arguments()->swap(*request.mutable_arguments());
   if (request.exclusive()) *queue.mutable_owner() = lookup_.owner(context.session());
+  operation.mutable_declare_queue()->set_update(request.update());
   change(context, std::move(operation), [this, context](const v1::CatalogOutcome& outcome) {
-    reply_declared(context, outcome.queue(), outcome.created(), outcome.index());
+    v1::QueueDeclareOk declared;
+    declared.set_created(outcome.created());
+    declared.set_updated(outcome.updated());
+    reply_declared(context, outcome.queue(), std::move(declared), outcome.index());
   });
 }
 
 void TopologyRequests::reply_declared(const RequestContext& context,
-                                      const v1::QueueDefinition& queue, bool created,
+                                      const v1::QueueDefinition& queue, v1::QueueDeclareOk known,
                                       std::uint64_t index) {
   v1::Reply reply;
   reply.set_catalog_index(index);
+  const bool created = known.created();
+  // What was changed is in force when the client hears of it.
+  const CatalogIndex needed =
+      std::max(catalog_.needed_for(QueueId(queue.id())), CatalogIndex(known.updated() ? index : 0));
   v1::QueueDeclareOk& declared = *reply.mutable_queue_declare_ok();
+  declared = std::move(known);
   declared.set_name(queue.name());
   declared.set_shard(queue.shard());
   declared.set_node(lookup_.node_id(queue));
-  declared.set_created(created);
   if (created) return context.reply(std::move(reply));  // empty, without consumers
 
   v1::QueueRequest request;
   request.set_queue_id(queue.id());
-  request.mutable_status();
+  request.mutable_status()->set_declared(index > 0);
   NodeRequests::Options options;
   options.wait_for_node = true;
   options.repeatable = true;
-  nodes_.send(lookup_.node(queue), lookup_.node_id(queue), std::move(request),
-              catalog_.needed_for(QueueId(queue.id())), options,
+  nodes_.send(lookup_.node(queue), lookup_.node_id(queue), std::move(request), needed, options,
               [context, reply](v1::QueueReply& counts, const SharedBytes&) {
                 if (counts.has_error()) return context.fail(counts.error());
                 v1::Reply full = reply;

@@ -40,8 +40,9 @@ class TopologyRequests {
   /// Has the leader do it; `then` runs when the view has the outcome. Failures are answered.
   void change(const RequestContext& context, v1::CatalogOperation operation, Done then);
   void change(const RequestContext& context, v1::CatalogOperation operation);
-  void reply_declared(const RequestContext& context, const v1::QueueDefinition& queue, bool created,
-                      std::uint64_t index);
+  /// `index`: of the catalog with the declare's effect; 0: nothing was declared, only looked for.
+  void reply_declared(const RequestContext& context, const v1::QueueDefinition& queue,
+                      v1::QueueDeclareOk known, std::uint64_t index);
   void delete_queue(const RequestContext& context, const v1::QueueDefinition& queue,
                     std::uint64_t messages);
 

@@ -208,6 +208,8 @@ Status SqliteCatalogDb::apply_change(const v1::CatalogChange& change) {
     case v1::CatalogChange::kQueueCreated:
       head_.last_queue_id = std::max(head_.last_queue_id, change.queue_created().id());
       return insert(change.queue_created());
+    case v1::CatalogChange::kQueueUpdated:
+      return insert(change.queue_updated());
     case v1::CatalogChange::kQueueDeleted:
       return erase("DELETE FROM queues WHERE id = ?", change.queue_deleted());
     case v1::CatalogChange::kBindingCreated:

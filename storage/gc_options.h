@@ -22,8 +22,10 @@ struct GcOverrides {
   std::optional<std::uint64_t> min_bytes;  // and slack_bytes
   std::optional<std::uint32_t> min_messages;
   std::optional<std::uint32_t> valid_percent;
+  /// It is one of so many that have min_bytes and slack_bytes together: the lanes of a queue.
+  std::uint32_t shared_by = 1;
 
-  bool empty() const { return !min_bytes && !min_messages && !valid_percent; }
+  bool empty() const { return !min_bytes && !min_messages && !valid_percent && shared_by == 1; }
 };
 
 struct GcOptions {

@@ -249,6 +249,8 @@ GcThresholds SegmentCollector::thresholds_of(QueueId queue) const {
   const GcOverrides& overrides = own->second;
   thresholds.slack_bytes = overrides.min_bytes.value_or(thresholds.slack_bytes);
   thresholds.min_bytes = overrides.min_bytes.value_or(thresholds.min_bytes);
+  thresholds.slack_bytes /= std::max(1u, overrides.shared_by);
+  thresholds.min_bytes /= std::max(1u, overrides.shared_by);
   thresholds.min_messages = overrides.min_messages.value_or(thresholds.min_messages);
   thresholds.valid_percent = overrides.valid_percent.value_or(thresholds.valid_percent);
   return thresholds;

@@ -15,7 +15,9 @@ namespace {
 
 constexpr const char* kDeclareHelp =
     "Declaring a queue that exists with the same attributes changes nothing and succeeds; with\n"
-    "other attributes it fails and says which differ.\n"
+    "other attributes it fails and says which differ. With --update, arguments that can be "
+    "changed\n"
+    "become those given here, and those left out are taken away; messages and consumers stay.\n"
     "\n"
     "Examples:\n"
     "  segue queue declare orders\n"
@@ -24,6 +26,9 @@ constexpr const char* kDeclareHelp =
     "ms\n"
     "  segue queue declare orders -a x-dead-letter-exchange=dead -a x-delivery-limit=5\n"
     "  segue queue declare quotes -a x-message-ttl=60000   # each message for a minute at most\n"
+    "  segue queue declare jobs -a x-max-priority=5    # what arguments there are: "
+    "docs/semantics.md\n"
+    "  segue queue declare orders --update -a x-consumer-timeout=60000   # change it in place\n"
     "  segue queue declare                             # the server makes a name, and it is "
     "printed\n";
 
@@ -87,10 +92,14 @@ class QueueDeclare final : public SessionCommand {
          "again"},
         [this](std::string_view value) { return add_assignment(settings_.arguments, value); });
     options.repeatable("argument");
+    options.flag(update_, {"update", 0, "",
+                           "change the arguments of a queue that exists to these, without losing "
+                           "anything (those that can be changed; see below)"});
     options.flag(json_, {"json", 0, "", "print JSON"});
   }
 
   int run_with(Console& console, client::Connection& connection) override {
+    settings_.update = update_;
     settings_.durable = !transient_;
     settings_.exclusive = exclusive_;
     settings_.auto_delete = auto_delete_;
@@ -99,14 +108,17 @@ class QueueDeclare final : public SessionCommand {
     if (json_) {
       JsonWriter json;
       json.begin_object().field("name", queue->name).field("created", queue->created);
+      json.field("updated", queue->updated);
       json.field("ready", queue->ready).field("consumers", queue->consumers);
       json.field("shard", queue->shard).field("node", queue->node).end_object();
       console.write(json.take() + "\n");
     } else {
       console.write("queue " + printable(queue->name) +
-                    (queue->created ? " created" : " was there already") + ", shard " +
-                    std::to_string(queue->shard) + " on node " + printable(queue->node) + ", " +
-                    grouped(queue->ready) + " ready\n");
+                    (queue->created   ? " created"
+                     : queue->updated ? " changed"
+                                      : " was there already") +
+                    ", shard " + std::to_string(queue->shard) + " on node " +
+                    printable(queue->node) + ", " + grouped(queue->ready) + " ready\n");
     }
     return kExitOk;
   }
@@ -117,6 +129,7 @@ class QueueDeclare final : public SessionCommand {
   bool transient_ = false;
   bool exclusive_ = false;
   bool auto_delete_ = false;
+  bool update_ = false;
   bool json_ = false;
 };
 

@@ -28,6 +28,15 @@ TEST(SettleCollector, JoinsWhatCameOutOfOrder) {
   EXPECT_EQ(collector.take(), (Ranges{{1, 1, kAck}, {3, 7, kAck}}));
 }
 
+TEST(SettleCollector, SendsWhatIsExtendedBeforeWhatIsSettled) {
+  SettleCollector collector;
+  collector.add({3, 3, v1::OUTCOME_EXTEND});
+  collector.add({1, 4, kAck});
+  collector.add({5, 5, v1::OUTCOME_EXTEND});
+  EXPECT_EQ(collector.take(),
+            (Ranges{{3, 3, v1::OUTCOME_EXTEND}, {5, 5, v1::OUTCOME_EXTEND}, {1, 4, kAck}}));
+}
+
 TEST(SettleCollector, LeavesATagThatWasSettledTwiceForTheBrokerToRefuse) {
   SettleCollector collector;
   collector.add({1, 3, kAck});

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <set>
@@ -68,10 +69,13 @@ class Garbage : public ::testing::Test {
   }
 
   void publish_all(Connection& connection) {
-    ASSERT_TRUE(connection.admin().declare_queue("q"));
+    QueueOptions options;
+    if (priorities_ > 0) options.arguments["x-max-priority"] = priorities_ - 1;
+    ASSERT_TRUE(connection.admin().declare_queue("q", options));
     MessageHeader header;
     header.routing_key = "q";
     for (int i = 0; i < kMessages; ++i) {
+      if (priorities_ > 0) header.properties.priority = i % priorities_;
       ASSERT_TRUE(connection.publisher().publish(header, body(i)));
     }
     ASSERT_TRUE(connection.publisher().wait_for_confirms(kLong));
@@ -127,8 +131,12 @@ class Garbage : public ::testing::Test {
     for (int i = 0; i < kMessages; ++i) {
       if (!acked(i)) left.insert(i);
     }
+    std::vector<int> order(left.begin(), left.end());
+    const int priorities = std::max(1, priorities_);
+    std::stable_sort(order.begin(), order.end(),
+                     [=](int a, int b) { return a % priorities > b % priorities; });
     Consumer consumer = connection.subscribe("q").value();
-    for (const int number : left) {
+    for (const int number : order) {
       const auto delivery = consumer.next(kLong);
       ASSERT_TRUE(delivery) << number;
       ASSERT_EQ(delivery->body(), body(number));
@@ -157,6 +165,7 @@ class Garbage : public ::testing::Test {
   }
 
   TestCluster cluster_{small_segments()};
+  int priorities_ = 0;  // that the queue has
 };
 
 TEST_F(Garbage, OneMessageInAThousandDoesNotHoldTheOthers) {
@@ -183,6 +192,16 @@ TEST_F(Garbage, OneOfTenAtRandomDoesNotHoldTheOthers) {
 
 TEST_F(Garbage, WhatIsRequeuedAgainAndAgainDoesNotHoldTheOthers) {
   collect(most_at_random, 3);
+}
+
+TEST_F(Garbage, PrioritiesTogetherKeepTheBoundOfOneQueue) {
+  priorities_ = 10;
+  collect(most_at_random);
+}
+
+TEST_F(Garbage, OneMessageOfAPriorityInAThousandDoesNotHoldTheOthers) {
+  priorities_ = 10;
+  collect([](int i) { return i % 1000 > 9; });
 }
 
 TEST_F(Garbage, IsSeenAndCollectedThroughTheCommandLine) {

@@ -62,6 +62,28 @@ CatalogState filled() {
   return state;
 }
 
+TEST(CatalogState, AnUpdatedQueueHasOtherArgumentsInThisStateAndNotInItsCopies) {
+  CatalogState state = filled();
+  const CatalogState before = state;
+  v1::CatalogEntry update = entry(3);
+  v1::QueueDefinition& changed = *update.add_changes()->mutable_queue_updated();
+  changed = queue(1, "another name", 3);
+  (*changed.mutable_arguments())["x-expires"].set_int_value(5);
+  changed.mutable_owner()->set_router_id("r1");
+  ASSERT_TRUE(state.apply(update));
+  const v1::QueueDefinition* after = state.find_queue("/", "b");
+  ASSERT_NE(after, nullptr);
+  EXPECT_EQ(state.find_queue(QueueId(1)), after);
+  EXPECT_EQ(after->arguments().at("x-expires").int_value(), 5);
+  EXPECT_EQ(after->shard(), 1u);
+  EXPECT_FALSE(after->has_owner());
+  EXPECT_TRUE(before.find_queue("/", "b")->arguments().empty());
+  update.set_index(4);
+  update.mutable_changes(0)->mutable_queue_updated()->set_id(99);  // of a queue that is not there
+  ASSERT_TRUE(state.apply(update));
+  EXPECT_EQ(state.queue_count(), 2u);
+}
+
 TEST(CatalogState, HasThePredeclaredExchangesFromTheStart) {
   const CatalogState state;
   EXPECT_EQ(state.index(), CatalogIndex(0));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "node/catalog_checks.h"
 #include "tests/node/catalog_fixture.h"
 
@@ -79,6 +81,46 @@ TEST_F(CatalogRulesTest, RedeclaringDifferentlyNamesArgumentWantedAndCurrent) {
   EXPECT_NE(message(declare_exchange("e", "fanout"))
                 .find("'type': wanted 'fanout', current value is 'topic'"),
             std::string::npos);
+}
+
+TEST_F(CatalogRulesTest, AnUpdateChangesWhatCanBeChangedAndNothingElse) {
+  const auto declare = [](bool update, std::map<std::string, std::int64_t> arguments) {
+    v1::CatalogOperation operation = declare_queue("q");
+    for (const auto& [name, value] : arguments) {
+      (*operation.mutable_declare_queue()->mutable_queue()->mutable_arguments())[name]
+          .set_int_value(value);
+    }
+    operation.mutable_declare_queue()->set_update(update);
+    return operation;
+  };
+  EXPECT_TRUE(run(declare(true, {{"x-max-priority", 3}, {"x-expires", 1000}})).created);
+  const std::string hint = message(declare(false, {{"x-max-priority", 3}, {"x-expires", 2000}}));
+  EXPECT_NE(hint.find("'x-expires': wanted 2000, current value is 1000"), std::string::npos)
+      << hint;
+  EXPECT_NE(hint.find("change it in place"), std::string::npos) << hint;
+  const CatalogDecision changed =
+      run(declare(true, {{"x-max-priority", 3}, {"x-consumer-timeout", 5}}));
+  ASSERT_TRUE(changed.status.is_ok()) << changed.status.message();
+  EXPECT_TRUE(changed.updated);
+  EXPECT_FALSE(changed.created);
+  const v1::QueueDefinition& queue = *state_.find_queue("/", "q");
+  EXPECT_EQ(queue.id(), 1u);
+  EXPECT_EQ(state_.find_queue(QueueId{1}), &queue);
+  EXPECT_EQ(queue.arguments().count("x-expires"), 0u);
+  EXPECT_EQ(queue.arguments().at("x-consumer-timeout").int_value(), 5);
+  // Equal: nothing is logged.
+  const CatalogDecision same =
+      run(declare(true, {{"x-max-priority", 3}, {"x-consumer-timeout", 5}}));
+  EXPECT_FALSE(same.updated);
+  EXPECT_TRUE(same.changes.empty());
+  const std::string refused = message(declare(true, {{"x-max-priority", 4}}));
+  EXPECT_NE(refused.find("'x-max-priority': wanted 4, current value is 3"), std::string::npos)
+      << refused;
+  EXPECT_NE(refused.find("in place can be changed: x-consumer-timeout"), std::string::npos)
+      << refused;
+  EXPECT_EQ(state_.find_queue("/", "q")->arguments().at("x-consumer-timeout").int_value(), 5);
+  v1::CatalogOperation wrong = declare(true, {{"x-max-priority", 3}, {"x-expires", -1}});
+  EXPECT_EQ(code(wrong), Code::kPreconditionFailed);
 }
 
 TEST_F(CatalogRulesTest, PassiveDeclareFindsOrRefuses) {

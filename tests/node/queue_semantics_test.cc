@@ -5,7 +5,14 @@
 namespace segue::node {
 namespace {
 
-class QueueSemantics : public QueueHostTest {};
+class QueueSemantics : public QueueHostTest {
+ protected:
+  static v1::FieldValue number(std::int64_t value) {
+    v1::FieldValue field;
+    field.set_int_value(value);
+    return field;
+  }
+};
 
 // ---- 14: auto-delete
 
@@ -42,6 +49,128 @@ TEST_F(QueueSemantics, S14_ABrokenLinkGivesConsumersTimeToComeBack) {
   host->on_peer_lost(PeerId{2});
   tick(std::chrono::seconds(60));
   EXPECT_EQ(deletions.size(), 1u);
+}
+
+// ---- 13, 14: changes in place, x-expires
+
+TEST_F(QueueSemantics, S14_AQueueThatIsNotUsedForItsTimeIsDeleted) {
+  declare(1);
+  definitions.back().mutable_arguments()->insert({"x-expires", number(1000)});
+  host->add_queue(definitions.back());
+  tick(std::chrono::milliseconds(900));
+  get(5, 1);  // a use
+  tick(std::chrono::milliseconds(900));
+  v1::QueueRequest again;
+  again.set_queue_id(1);
+  again.mutable_status()->set_declared(true);
+  request(again);
+  tick(std::chrono::milliseconds(900));
+  status(1);  // none
+  EXPECT_TRUE(deletions.empty());
+  tick(std::chrono::milliseconds(200));
+  EXPECT_EQ(deletions, (std::vector<QueueId>{QueueId{1}}));
+  output->events.clear();
+  subscribe(7, 1);  // it is being deleted
+  ASSERT_EQ(output->events.size(), 1u);
+  EXPECT_EQ(output->events[0].second.cancelled().code(), 404u);
+}
+
+TEST_F(QueueSemantics, S14_ConsumersKeepAQueueAndItsTimeBeginsWithTheEndOfTheLast) {
+  declare(1);
+  definitions.back().mutable_arguments()->insert({"x-expires", number(1000)});
+  host->add_queue(definitions.back());
+  subscribe(5, 1);
+  tick(std::chrono::seconds(10));
+  tick(std::chrono::milliseconds(700));
+  unsubscribe(5, false);
+  tick(std::chrono::milliseconds(900));
+  EXPECT_TRUE(deletions.empty());
+  tick(std::chrono::milliseconds(200));
+  EXPECT_EQ(deletions.size(), 1u);
+}
+
+TEST_F(QueueSemantics, S13_ANewDefinitionIsInForceAtOnceAndTouchesNoMessage) {
+  declare(1);
+  publish(numbered(3), {1});
+  subscribe(5, 1, {.prefetch = 1});
+  settle_down();
+  v1::QueueDefinition changed = definitions.back();
+  changed.mutable_arguments()->insert({"x-expires", number(1000)});
+  changed.mutable_arguments()->insert({"x-gc-min-bytes", number(8192)});
+  host->add_queue(changed);
+  EXPECT_EQ(disk.gc_overrides.at(QueueId{1}).min_bytes, 8192u);
+  EXPECT_EQ(status(1).ready(), 2u);
+  EXPECT_EQ(status(1).unacked(), 1u);
+  unsubscribe(5, true);
+  tick(std::chrono::milliseconds(500));
+  host->add_queue(definitions.back());  // and back
+  EXPECT_FALSE(disk.gc_overrides.at(QueueId{1}).min_bytes.has_value());
+  tick(std::chrono::seconds(5));
+  EXPECT_TRUE(deletions.empty());
+  EXPECT_EQ(status(1).ready(), 3u);
+}
+
+// ---- 21: time for a delivery
+
+TEST_F(QueueSemantics, S21_WhatIsNotSettledInTimeGoesBackAndTheConsumerGoesOn) {
+  declare(1);
+  definitions.back().mutable_arguments()->insert({"x-consumer-timeout", number(1000)});
+  host->add_queue(definitions.back());
+  publish(numbered(3), {1});
+  subscribe(5, 1, {.prefetch = 2});
+  settle_down();
+  ASSERT_EQ(take(5).size(), 2u);
+  tick(std::chrono::milliseconds(500));
+  settle(5, 1, 1);
+  settle(5, 2, 2, v1::OUTCOME_EXTEND);
+  settle_down();
+  ASSERT_EQ(take(5).size(), 1u);  // number 3
+  tick(std::chrono::milliseconds(900));
+  EXPECT_TRUE(take(5).empty());
+  tick(std::chrono::milliseconds(200));
+  const auto again = take(5);
+  ASSERT_EQ(again.size(), 2u);
+  EXPECT_TRUE(again[0].redelivered);
+  EXPECT_EQ(again[0].delivery_count, 1u);
+  settle(5, 2, 2, v1::OUTCOME_ACK, 77);
+  settle_down();
+  ASSERT_NE(settle_ok(77), nullptr);
+  EXPECT_EQ(settle_ok(77)->error().code(), 406u);
+  settle(5, 2, 2, v1::OUTCOME_EXTEND, 78);
+  settle_down();
+  ASSERT_NE(settle_ok(78), nullptr);
+  EXPECT_EQ(settle_ok(78)->error().code(), 406u);
+  settle(5, 4, 5, v1::OUTCOME_ACK, 79);
+  settle_down();
+  EXPECT_FALSE(settle_ok(79)->has_error());
+  tick(std::chrono::seconds(5));
+  EXPECT_EQ(status(1).ready() + status(1).unacked(), 0u);
+}
+
+TEST_F(QueueSemantics, S21_AGetIsDeliveredForTheQueuesTimeToo) {
+  declare(1);
+  definitions.back().mutable_arguments()->insert({"x-consumer-timeout", number(1000)});
+  host->add_queue(definitions.back());
+  publish(numbered(1), {1});
+  settle_down();
+  EXPECT_EQ(get(90, 1).messages.size(), 1u);
+  tick(std::chrono::milliseconds(900));
+  EXPECT_EQ(status(1).ready(), 0u);
+  tick(std::chrono::milliseconds(200));
+  EXPECT_EQ(status(1).ready(), 1u);
+}
+
+TEST_F(QueueSemantics, S21_WithoutATimeADeliveryIsKeptForEver) {
+  declare(1);
+  publish(numbered(1), {1});
+  subscribe(5, 1);
+  settle_down();
+  tick(std::chrono::hours(1000));
+  EXPECT_EQ(status(1).unacked(), 1u);
+  settle(5, 1, 1, v1::OUTCOME_EXTEND, 77);
+  settle_down();
+  EXPECT_FALSE(settle_ok(77)->has_error());
+  EXPECT_EQ(status(1).unacked(), 1u);
 }
 
 // ---- 15: delete, purge

@@ -243,6 +243,57 @@ TEST_F(Consuming, Line20CountsOutliveTheNode) {
   delivery.ack();
 }
 
+TEST_F(Consuming, Line21WhatIsNotSettledInTimeGoesBackAndNothingIsClosed) {
+  queue("q");
+  fill("q", 2);
+  ConsumerOptions slow = with_prefetch(1);
+  slow.arguments["x-consumer-timeout"] = std::int64_t{200};
+  Consumer consumer = subscribe("q", slow);
+  const Delivery late = next(consumer);
+  const Delivery again = next(consumer);  // the only credit came back with the time
+  EXPECT_EQ(again.body(), late.body());
+  EXPECT_TRUE(again.redelivered());
+  EXPECT_EQ(again.delivery_count(), 1u);
+  EXPECT_EQ(late.ack_confirmed().get().error().code, ErrorCode::kPreconditionFailed);
+  again.ack();
+  next(consumer).ack();
+}
+
+TEST_F(Consuming, Line21ADeliveryThatIsExtendedIsKept) {
+  queue("q");
+  fill("q", 2);
+  ConsumerOptions slow = with_prefetch(2);
+  slow.arguments["x-consumer-timeout"] = std::int64_t{5'000};
+  Consumer consumer = subscribe("q", slow);
+  const Delivery kept = next(consumer);
+  const Delivery left = next(consumer);
+  // Until the other one has come back, and was extended itself for a while.
+  std::optional<Delivery> back;
+  while (!back) {
+    kept.extend();
+    auto delivery = consumer.next(std::chrono::milliseconds(100));
+    if (delivery) back = *delivery;
+  }
+  EXPECT_EQ(back->body(), left.body());
+  EXPECT_TRUE(kept.ack_confirmed().get());
+  back->ack();
+}
+
+TEST_F(Consuming, Line21ArgumentsOfConsumersThatMakeNoSenseAreRefused) {
+  queue("q");
+  for (const auto& [name, value] :
+       std::map<std::string, Value>{{"x-consumer-timeout", std::int64_t{0}},
+                                    {"x-consumer-timeout-ms", std::int64_t{5}},
+                                    {"x-priority", std::string("high")}}) {
+    ConsumerOptions options;
+    options.arguments[name] = value;
+    const auto refused = connection().subscribe("q", options);
+    ASSERT_FALSE(refused) << name;
+    EXPECT_EQ(refused.error().code, ErrorCode::kPreconditionFailed);
+    EXPECT_NE(refused.error().text.find(name), std::string::npos) << refused.error().text;
+  }
+}
+
 TEST_F(Consuming, Line22AConsumerIsToldWhenItsQueueIsDeleted) {
   queue("q");
   Consumer consumer = subscribe("q");

@@ -39,6 +39,84 @@ TEST_F(Semantics, Line13DeclaringAgainGivesCountsOrNamesTheDifference) {
           {"x-durability", "7", "'sync'"});
 }
 
+TEST_F(Semantics, Line13AnUpdateChangesAQueueInPlace) {
+  QueueOptions options;
+  options.arguments = {{"x-max-priority", std::int64_t{2}}};
+  ASSERT_TRUE(admin().declare_queue("q", options));
+  publish_routed("", "q", "1");
+  options.arguments["x-consumer-timeout"] = std::int64_t{300};
+  EXPECT_FALSE(admin().declare_queue("q", options));
+  options.update = true;
+  const auto changed = admin().declare_queue("q", options);
+  ASSERT_TRUE(changed) << changed.error().to_string();
+  EXPECT_TRUE(changed->updated);
+  EXPECT_FALSE(changed->created);
+  EXPECT_EQ(changed->ready, 1u);
+  EXPECT_FALSE(admin().declare_queue("q", options)->updated);
+  // It is in force at once, and after a restart.
+  const std::string node = changed->node;
+  cluster().kill(node);
+  cluster().start(node);
+  ASSERT_TRUE(cluster().wait_ready());
+  auto consumer = connection().subscribe("q");
+  ASSERT_TRUE(consumer);
+  const auto first = consumer->next(kLong);
+  ASSERT_TRUE(first);
+  const auto again = consumer->next(kLong);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->body(), "1");
+  EXPECT_TRUE(again->redelivered());
+  options.arguments["x-max-priority"] = std::int64_t{3};
+  const auto refused = admin().declare_queue("q", options);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kPreconditionFailed);
+}
+
+TEST_F(Semantics, Line13LimitsAndTtlChangedInPlaceHoldForWhatIsThere) {
+  queue("q");
+  for (const char* body : {"1", "2", "3", "4"}) publish_routed("", "q", body);
+  const auto becomes = [this](std::uint64_t count) {
+    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    while (admin().queue_status("q")->ready != count &&
+           std::chrono::steady_clock::now() < deadline) {
+    }
+    return admin().queue_status("q")->ready == count;
+  };
+  QueueOptions options;
+  options.update = true;
+  options.arguments["x-max-length"] = std::int64_t{2};
+  ASSERT_TRUE(admin().declare_queue("q", options));
+  EXPECT_TRUE(becomes(2));
+  options.arguments = {{"x-message-ttl", std::int64_t{1}}};
+  ASSERT_TRUE(admin().declare_queue("q", options));
+  EXPECT_TRUE(becomes(0));
+  options.arguments.clear();
+  ASSERT_TRUE(admin().declare_queue("q", options));
+  for (const char* body : {"5", "6", "7"}) publish_routed("", "q", body);
+  EXPECT_EQ(take("q"), (Bodies{"5", "6", "7"}));
+}
+
+TEST_F(Semantics, Line14AQueueThatNobodyUsesExpires) {
+  QueueOptions options;
+  options.arguments = {{"x-expires", std::int64_t{1}}};
+  ASSERT_TRUE(admin().declare_queue("idle", options));
+  ASSERT_TRUE(admin().declare_queue("used"));
+  auto consumer = connection().subscribe("used");
+  ASSERT_TRUE(consumer);
+  options.update = true;
+  ASSERT_TRUE(admin().declare_queue("used", options));
+  const auto gone = [this](const std::string& name) {
+    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    while (admin().queue_status(name) && std::chrono::steady_clock::now() < deadline) {
+    }
+    return admin().queue_status(name).error().code == ErrorCode::kNotFound;
+  };
+  EXPECT_TRUE(gone("idle"));
+  EXPECT_TRUE(admin().queue_status("used"));
+  consumer->close();
+  EXPECT_TRUE(gone("used"));
+}
+
 TEST_F(Semantics, Line14AnExclusiveQueueIsItsSessionsAndGoesWithIt) {
   auto owner = std::make_unique<Connection>(cluster().connect("owner"));
   QueueOptions exclusive;

@@ -273,7 +273,8 @@ TEST_F(Collecting, HoldsAQueueToItsOwnThresholds) {
   EXPECT_GT(disk_bytes(), 900'000u);
   EXPECT_EQ(collector_.stats().debt_bytes, 0u);
   EXPECT_LT(store_.stored(other).disk_bytes, 2 * 100 * 1100 + (16u << 10));
-  collector_.set_overrides(kQueue, {});  // the node's again
+  wide.shared_by = 256;  // 8 KiB are left of 2 MiB
+  collector_.set_overrides(kQueue, wide);
   poll_until_idle();
   EXPECT_LT(disk_bytes(), 2 * 100 * 1100 + (16u << 10));
 }

@@ -26,6 +26,9 @@ struct QueueOptions {
   bool auto_delete = false;
   /// E.g. {{"x-durability", "sync"}}.
   Table arguments{};
+  /// A queue that exists takes over those arguments that can be changed in place
+  /// (docs/semantics.md); what else differs is refused, as without.
+  bool update = false;
 };
 
 struct ExchangeOptions {
@@ -48,6 +51,8 @@ struct DeclaredQueue {
   std::string node;
   /// False: it was there before.
   bool created = false;
+  /// It was there before, and has other arguments now.
+  bool updated = false;
 };
 
 /// Leads messages from an exchange to a queue, or to an exchange that takes them on.

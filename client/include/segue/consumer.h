@@ -27,6 +27,8 @@ struct ConsumerOptions {
   /// The queue's only consumer: subscribing fails with ACCESS_REFUSED while there is another, and
   /// for others while there is this one.
   bool exclusive = false;
+  /// "x-consumer-timeout": milliseconds after which a delivery that is not settled goes back to the
+  /// queue (as requeue()), in the place of the queue's own. "x-priority": as `priority`.
   Table arguments{};
   /// With a handler: ack each delivery by itself when the handler returns.
   bool auto_ack = false;

@@ -42,6 +42,9 @@ class Delivery {
   void requeue() const;
   /// Back to its place in the queue, untried: the delivery does not count.
   void release() const;
+  /// Not settled yet: the time that the queue or the consumer sets for it (x-consumer-timeout)
+  /// begins anew. Too late, the message has gone back to its queue.
+  void extend() const;
 
   /// Acks and gives a future that is OK when the ack is durable: the message will then never come
   /// again. DISCONNECTED when the session broke before the answer (it may come again),
@@ -105,11 +108,13 @@ class Deliveries {
   void reject() const { settle(Settle::kReject); }
   void requeue() const { settle(Settle::kRequeue); }
   void release() const { settle(Settle::kRelease); }
+  /// As Delivery::extend().
+  void extend() const { settle(Settle::kExtend); }
   std::future<Status> ack_confirmed() const;
 
  private:
   friend class DeliveredFrame;
-  enum class Settle { kAck, kReject, kRequeue, kRelease };
+  enum class Settle { kAck, kReject, kRequeue, kRelease, kExtend };
   void settle(Settle how) const;
   Deliveries(std::shared_ptr<const DeliveredFrame> frame, std::uint32_t first, std::uint32_t count)
       : frame_(std::move(frame)), first_(first), count_(count) {}
