@@ -25,6 +25,9 @@ CommandEntry consume_command();
 CommandEntry get_command();
 /// "purge", and "queue purge", which is the same.
 CommandEntry purge_command(std::string path);
+CommandEntry definitions_export_command();
+CommandEntry definitions_import_command();
+CommandEntry definitions_diff_command();
 CommandEntry segments_command();
 CommandEntry gc_status_command();
 CommandEntry gc_run_command();
