@@ -56,14 +56,6 @@ class Expiry : public QueueHostTest {
     clock.advance(time);
     host->on_tick(clock.now() - time, clock.wall_ms());
   }
-  Bodies drain(std::uint64_t queue = 1) {
-    Bodies bodies;
-    for (;;) {
-      const auto got = get(900, queue, true);
-      if (got.messages.empty()) return bodies;
-      bodies.push_back(got.messages[0].body);
-    }
-  }
   Bodies browse(std::uint64_t queue = 1) {
     Bodies bodies;
     v1::QueueRequest message;
@@ -79,15 +71,6 @@ class Expiry : public QueueHostTest {
       for (const std::uint32_t size : batch.sizes()) bodies.push_back(std::to_string(size));
     }
     return bodies;
-  }
-  /// Everything goes to the disk, and a new life begins from there.
-  void reopen() {
-    bool done = false;
-    host->begin_shutdown([&] { done = true; });
-    for (int i = 0; i < 100 && !done; ++i) turn();
-    ASSERT_TRUE(done);
-    open();
-    settle_down();
   }
 };
 

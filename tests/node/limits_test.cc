@@ -29,14 +29,6 @@ class Limits : public QueueHostTest {
     if (limit.bytes >= 0) arguments["x-max-length-bytes"].set_int_value(limit.bytes);
     if (limit.rejects) arguments["x-overflow"].set_string_value("reject-publish");
   }
-  Bodies drain(std::uint64_t queue = 1) {
-    Bodies bodies;
-    for (;;) {
-      const auto got = get(900, queue, true);
-      if (got.messages.empty()) return bodies;
-      bodies.push_back(got.messages[0].body);
-    }
-  }
   /// The places that the queue refused.
   static std::vector<std::uint32_t> refused(const v1::ShardConfirm& confirm, std::uint64_t queue) {
     std::vector<std::uint32_t> places;
@@ -45,14 +37,6 @@ class Limits : public QueueHostTest {
       places.insert(places.end(), refusal.messages().begin(), refusal.messages().end());
     }
     return places;
-  }
-  void reopen() {
-    bool done = false;
-    host->begin_shutdown([&] { done = true; });
-    for (int i = 0; i < 100 && !done; ++i) turn();
-    ASSERT_TRUE(done);
-    open();
-    settle_down();
   }
 };
 

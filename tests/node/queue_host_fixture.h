@@ -308,6 +308,24 @@ class QueueHostTest : public ::testing::Test {
     message.mutable_purge();
     return request(message);
   }
+  /// Takes everything that is in the queue now.
+  std::vector<std::string> drain(std::uint64_t queue = 1) {
+    std::vector<std::string> bodies;
+    for (;;) {
+      const auto got = get(900, queue, true);
+      if (got.messages.empty()) return bodies;
+      bodies.push_back(got.messages[0].body);
+    }
+  }
+  /// Everything goes to the disk, and a new life begins from there.
+  void reopen() {
+    bool done = false;
+    host->begin_shutdown([&] { done = true; });
+    for (int i = 0; i < 100 && !done; ++i) turn();
+    ASSERT_TRUE(done);
+    open();
+    settle_down();
+  }
   v1::QueueDescription status(std::uint64_t queue) {
     v1::QueueRequest message;
     message.set_queue_id(queue);

@@ -16,13 +16,6 @@ namespace {
 
 class DeadLetters : public Semantics {
  protected:
-  void queue_with(const std::string& name, const Table& arguments, bool durable = true) {
-    QueueOptions options;
-    options.arguments = arguments;
-    options.durable = durable;
-    const auto declared = admin().declare_queue(name, options);
-    ASSERT_TRUE(declared) << declared.error().to_string();
-  }
   ErrorCode refusal(const Table& arguments) {
     QueueOptions options;
     options.arguments = arguments;
@@ -30,30 +23,7 @@ class DeadLetters : public Semantics {
     EXPECT_FALSE(declared);
     return declared ? ErrorCode::kInternalError : declared.error().code;
   }
-  /// Takes the next message of the queue, waiting for it.
-  Delivery next(const std::string& from) {
-    const auto deadline = std::chrono::steady_clock::now() + kLong;
-    while (std::chrono::steady_clock::now() < deadline) {
-      auto got = connection().get(from, false);
-      EXPECT_TRUE(got) << got.error().to_string();
-      if (got && *got) return **got;
-      std::this_thread::yield();
-    }
-    throw std::runtime_error("nothing comes to " + from + "\n" + cluster().logs());
-  }
-  void reject_next(const std::string& from) { next(from).reject(); }
-  /// Waits until the condition holds for the queue's numbers.
-  template <typename Condition>
-  QueueDescription wait_for(const std::string& queue, Condition condition) {
-    const auto deadline = std::chrono::steady_clock::now() + kLong;
-    while (std::chrono::steady_clock::now() < deadline) {
-      const auto status = admin().queue_status(queue);
-      if (status && status->available && condition(*status)) return *status;
-      std::this_thread::yield();
-    }
-    ADD_FAILURE() << queue << " does not come to what was expected\n" << cluster().logs();
-    return {};
-  }
+  void reject_next(const std::string& from) { next_of(from).reject(); }
   static const Table& headers_of(const Delivery& delivery) { return delivery.properties().headers; }
   static std::string text(const Table& table, const std::string& name) {
     const auto found = table.find(name);
@@ -92,22 +62,22 @@ Table with(Table table, const std::string& name, Value value) {
 
 TEST_F(DeadLetters, Line27TheDeliveryAfterTheLimitIsTheLast) {
   queue("dead");
-  queue_with("q", with(kToDead, "x-delivery-limit", 2));
+  queue("q", with(kToDead, "x-delivery-limit", 2));
   publish_routed("", "q", "a");
   for (std::uint32_t count = 0; count < 3; ++count) {
-    next("q").release();  // does not count
-    const Delivery delivery = next("q");
+    next_of("q").release();  // does not count
+    const Delivery delivery = next_of("q");
     EXPECT_EQ(delivery.delivery_count(), count);
     delivery.requeue();
   }
-  const Delivery dead = next("dead");
+  const Delivery dead = next_of("dead");
   EXPECT_EQ(dead.body(), "a");
   EXPECT_EQ(text(headers_of(dead), "x-first-death-reason"), "delivery_limit");
   EXPECT_EQ(admin().queue_status("q")->ready, 0u);
 }
 
 TEST_F(DeadLetters, Line27LostSessionsCountAndWithoutAnExchangeTheMessageIsDropped) {
-  queue_with("q", {{"x-delivery-limit", 1}});
+  queue("q", {{"x-delivery-limit", 1}});
   publish_routed("", "q", "a");
   for (int i = 0; i < 2; ++i) {
     Connection other = cluster().connect("other");
@@ -119,19 +89,19 @@ TEST_F(DeadLetters, Line27LostSessionsCountAndWithoutAnExchangeTheMessageIsDropp
   const auto empty =
       wait_for("q", [](const QueueDescription& now) { return now.ready == 0 && now.unacked == 0; });
   EXPECT_EQ(empty.dead_lettering, 0u);
-  queue_with("never", {{"x-delivery-limit", 0}});
+  queue("never", {{"x-delivery-limit", 0}});
   publish_routed("", "never", "b");
-  next("never").requeue();
+  next_of("never").requeue();
   wait_for("never", [](const QueueDescription& now) { return now.ready + now.unacked == 0; });
 }
 
 TEST_F(DeadLetters, Line28ARejectedMessageGoesToTheDeadLetterExchange) {
   queue("dead");
-  queue_with("q", kToDead);
+  queue("q", kToDead);
   publish_routed("", "q", "one");
   publish_routed("", "q", "two");
   reject_next("q");
-  EXPECT_EQ(next("dead").body(), "one");
+  EXPECT_EQ(next_of("dead").body(), "one");
   const auto status =
       wait_for("q", [](const QueueDescription& now) { return now.dead_lettering == 0; });
   EXPECT_EQ(status.ready, 1u);
@@ -152,20 +122,22 @@ TEST_F(DeadLetters, Line28ItGoesToQueuesOfAllShardsAndThroughAlternateAndInterna
     bind(i % 2 == 0 ? Binding{"dlx", targets.back(), "even"}
                     : Binding{"other", targets.back(), ""});
   }
-  queue_with("q", {{"x-dead-letter-exchange", "dlx"}, {"x-dead-letter-routing-key", "even"}});
+  queue("q", {{"x-dead-letter-exchange", "dlx"}, {"x-dead-letter-routing-key", "even"}});
   publish_routed("", "q", "a");
   reject_next("q");
-  for (int i = 0; i < 8; i += 2) EXPECT_EQ(next(targets[static_cast<std::size_t>(i)]).body(), "a");
-  queue_with("r", {{"x-dead-letter-exchange", "dlx"}});
+  for (int i = 0; i < 8; i += 2)
+    EXPECT_EQ(next_of(targets[static_cast<std::size_t>(i)]).body(), "a");
+  queue("r", {{"x-dead-letter-exchange", "dlx"}});
   publish_routed("", "r", "b");
   reject_next("r");
-  for (int i = 1; i < 8; i += 2) EXPECT_EQ(next(targets[static_cast<std::size_t>(i)]).body(), "b");
+  for (int i = 1; i < 8; i += 2)
+    EXPECT_EQ(next_of(targets[static_cast<std::size_t>(i)]).body(), "b");
   for (const std::string& target : targets) EXPECT_EQ(take(target), Bodies{});
 }
 
 TEST_F(DeadLetters, Line28OneThatNoQueueTakesIsDroppedAndCounted) {
-  queue_with("q", {{"x-dead-letter-exchange", "missing"}});
-  queue_with("plain", {});
+  queue("q", {{"x-dead-letter-exchange", "missing"}});
+  queue("plain", {});
   for (const char* name : {"q", "plain"}) {
     publish_routed("", name, "a");
     reject_next(name);
@@ -191,7 +163,7 @@ TEST_F(DeadLetters, Line28LettersWaitForATargetThatIsDownAndDelayNoAnswer) {
       ASSERT_TRUE(admin().delete_queue(name));
     }
   }
-  queue_with(source, {{"x-dead-letter-exchange", ""}, {"x-dead-letter-routing-key", target}});
+  queue(source, {{"x-dead-letter-exchange", ""}, {"x-dead-letter-routing-key", target}});
   constexpr int kMessages = 300;
   for (int i = 0; i < kMessages; ++i) publish_routed("", source, std::to_string(i));
   cluster().kill("n2");
@@ -220,10 +192,10 @@ TEST_F(DeadLetters, Line28LettersWaitForATargetThatIsDownAndDelayNoAnswer) {
 
 TEST_F(DeadLetters, Line28ATransientQueueHasDeadLettersToo) {
   queue("dead");
-  queue_with("q", kToDead, false);
+  queue("q", kToDead, false);
   publish_routed("", "q", "a");
   reject_next("q");
-  EXPECT_EQ(next("dead").body(), "a");
+  EXPECT_EQ(next_of("dead").body(), "a");
   wait_for("q", [](const QueueDescription& now) { return now.dead_lettering == 0; });
 }
 
@@ -239,8 +211,8 @@ TEST_F(DeadLetters, Line28OddArgumentsAreRefused) {
 TEST_F(DeadLetters, Line29TheLetterTellsOfItsDeaths) {
   exchange("ex", "topic");
   exchange("dlx", "fanout");
-  queue_with("q", {{"x-dead-letter-exchange", "dlx"}});
-  queue_with("dead", {{"x-dead-letter-exchange", ""}, {"x-dead-letter-routing-key", "q"}});
+  queue("q", {{"x-dead-letter-exchange", "dlx"}});
+  queue("dead", {{"x-dead-letter-exchange", ""}, {"x-dead-letter-routing-key", "q"}});
   bind({"ex", "q", "a.#"});
   bind({"dlx", "dead", ""});
   Message message = Message::to_exchange("ex", "a.b", "body");
@@ -250,7 +222,7 @@ TEST_F(DeadLetters, Line29TheLetterTellsOfItsDeaths) {
   EXPECT_TRUE(publish(std::move(message)).confirmed);
   reject_next("q");
   {
-    const Delivery letter = next("dead");
+    const Delivery letter = next_of("dead");
     EXPECT_EQ(letter.body(), "body");
     EXPECT_EQ(letter.exchange(), "dlx");
     EXPECT_EQ(letter.routing_key(), "a.b");
@@ -269,7 +241,7 @@ TEST_F(DeadLetters, Line29TheLetterTellsOfItsDeaths) {
     letter.reject();
   }
   reject_next("q");  // which it has come back to
-  const Delivery letter = next("dead");
+  const Delivery letter = next_of("dead");
   EXPECT_EQ(letter.routing_key(), "q");
   const auto deaths = deaths_of(letter);
   ASSERT_EQ(deaths.size(), 2u);
@@ -283,10 +255,10 @@ TEST_F(DeadLetters, Line29TheLetterTellsOfItsDeaths) {
 }
 
 TEST_F(DeadLetters, Line29ACycleThatTurnsByItselfEnds) {
-  queue_with("rejects", {{"x-dead-letter-exchange", ""}});
+  queue("rejects", {{"x-dead-letter-exchange", ""}});
   publish_routed("", "rejects", "a");
   for (std::int64_t count = 0; count < 4; ++count) {
-    const Delivery delivery = next("rejects");
+    const Delivery delivery = next_of("rejects");
     const auto deaths = deaths_of(delivery);
     ASSERT_EQ(deaths.size(), count == 0 ? 0u : 1u);
     if (count > 0) {
@@ -294,9 +266,9 @@ TEST_F(DeadLetters, Line29ACycleThatTurnsByItselfEnds) {
     }
     delivery.reject();
   }
-  queue_with("limits", {{"x-dead-letter-exchange", ""}, {"x-delivery-limit", 0}});
+  queue("limits", {{"x-dead-letter-exchange", ""}, {"x-delivery-limit", 0}});
   publish_routed("", "limits", "b");
-  next("limits").requeue();
+  next_of("limits").requeue();
   const auto dropped =
       wait_for("limits", [](const QueueDescription& now) { return now.dead_letter_dropped == 1; });
   EXPECT_EQ(dropped.ready + dropped.dead_lettering, 0u);
@@ -315,7 +287,7 @@ TEST_F(DeadLetters, Line28EachLetterArrivesOnceWhateverNodeIsKilled) {
   }
   const std::vector<std::string> sources{"s1", "s2", "s3", "s4"};
   for (const std::string& source : sources) {
-    queue_with(source, {{"x-dead-letter-exchange", "dlx"}});
+    queue(source, {{"x-dead-letter-exchange", "dlx"}});
   }
   // Rejects everything that it is given.
   Connection rejecting = cluster().connect("rejecting");

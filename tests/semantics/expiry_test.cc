@@ -13,11 +13,7 @@ using Clock = std::chrono::steady_clock;
 class Expiry : public Semantics {
  protected:
   void queue_with_ttl(const std::string& name, int ttl_ms, bool durable = true) {
-    QueueOptions options;
-    options.durable = durable;
-    options.arguments = {{"x-message-ttl", ttl_ms}};
-    const auto declared = admin().declare_queue(name, options);
-    ASSERT_TRUE(declared) << declared.error().to_string();
+    queue(name, {{"x-message-ttl", ttl_ms}}, durable);
   }
   Fate publish_timed(const std::string& queue, const std::string& body, milliseconds expiration) {
     Message message = Message::to_queue(queue, body);
@@ -37,17 +33,12 @@ class Expiry : public Semantics {
     }
     return true;
   }
-  void crash_nodes() {
-    for (const char* const id : {"n1", "n2"}) cluster().kill(id);
-    for (const char* const id : {"n1", "n2"}) cluster().start(id);
-    ASSERT_TRUE(cluster().wait_ready()) << cluster().logs();
-  }
 };
 
 TEST_F(Expiry, Line25TheLesserOfQueueAndMessageCountsFromArrival) {
   for (const bool durable : {true, false}) {
     const std::string name = durable ? "durable" : "transient";
-    queue_with_ttl(name, 1500, durable);
+    queue_with_ttl(name, 5000, durable);
     const auto begin = Clock::now();
     publish_routed("", name, "by the queue");
     ASSERT_TRUE(publish_timed(name, "by itself", milliseconds(200)).confirmed);
@@ -55,9 +46,8 @@ TEST_F(Expiry, Line25TheLesserOfQueueAndMessageCountsFromArrival) {
     // Nobody reads: it goes from between the others.
     ASSERT_TRUE(comes_true([&] { return ready(name) == 2; }));
     EXPECT_GE(Clock::now() - begin, milliseconds(200));
-    EXPECT_LT(Clock::now() - begin, milliseconds(1500));
     ASSERT_TRUE(comes_true([&] { return ready(name) == 0; }));
-    EXPECT_GE(Clock::now() - begin, milliseconds(1500));
+    EXPECT_GE(Clock::now() - begin, milliseconds(5000));
     const auto status = admin().queue_status(name);
     EXPECT_EQ(status->expired_total, 3u);
     // They are away when that is logged.
@@ -79,11 +69,12 @@ TEST_F(Expiry, Line25AnExpiredMessageIsNotDelivered) {
 TEST_F(Expiry, Line25TimeGoesOnWhileNodesAreDownAndForMessagesThatCameBack) {
   queue_with_ttl("q", 4000);
   queue_with_ttl("kept", 600'000);
-  const auto begin = Clock::now();
-  publish_routed("", "q", "m");
   publish_routed("", "kept", "m");
+  Clock::time_point begin;
   {
     Connection other = cluster().connect("other");
+    begin = Clock::now();
+    publish_routed("", "q", "m");
     const auto held = other.get("q");
     ASSERT_TRUE(held && *held);
     // In somebody's hands it does not expire; it comes back with the crash.
@@ -95,20 +86,22 @@ TEST_F(Expiry, Line25TimeGoesOnWhileNodesAreDownAndForMessagesThatCameBack) {
 }
 
 TEST_F(Expiry, Line25UnackedMessagesExpireWhenTheyComeBack) {
-  queue_with_ttl("q", 300);
-  const auto begin = Clock::now();
+  queue("q");
   publish_routed("", "q", "first");
   publish_routed("", "q", "second");
   const auto first = connection().get("q");
   const auto second = connection().get("q");
   ASSERT_TRUE(first && *first && second && *second);
-  ASSERT_TRUE(comes_true([&] { return Clock::now() - begin > milliseconds(1500); }));
+  update("q", {{"x-message-ttl", 1}});
+  // Now a sweep has passed over them.
+  publish_routed("", "q", "third");
+  ASSERT_TRUE(comes_true([&] { return ready("q") == 0; }));
   EXPECT_EQ(admin().queue_status("q")->unacked, 2u);
   (*first)->ack();
   (*second)->requeue();
   EXPECT_TRUE(comes_true([&] { return admin().queue_status("q")->unacked == 0; }));
   EXPECT_TRUE(take("q").empty());
-  EXPECT_EQ(admin().queue_status("q")->expired_total, 1u);
+  EXPECT_EQ(admin().queue_status("q")->expired_total, 2u);
 }
 
 TEST_F(Expiry, Line25WithZeroAMessageIsDeliveredAtOnceOrNotAtAll) {

@@ -7,38 +7,24 @@
 namespace segue::client {
 namespace {
 
-class Limits : public Semantics {
- protected:
-  void limited(const std::string& name, const Table& arguments, bool durable = true) {
-    QueueOptions options;
-    options.durable = durable;
-    options.arguments = arguments;
-    const auto declared = admin().declare_queue(name, options);
-    ASSERT_TRUE(declared) << declared.error().to_string();
-  }
-  void crash_nodes() {
-    for (const char* const id : {"n1", "n2"}) cluster().kill(id);
-    for (const char* const id : {"n1", "n2"}) cluster().start(id);
-    ASSERT_TRUE(cluster().wait_ready()) << cluster().logs();
-  }
-};
+class Limits : public Semantics {};
 
 TEST_F(Limits, Line26TheOldestGoBeyondTheLimit) {
   for (const bool durable : {true, false}) {
     const std::string name = durable ? "durable" : "transient";
-    limited(name, {{"x-max-length", 3}}, durable);
+    queue(name, {{"x-max-length", 3}}, durable);
     for (int i = 1; i <= 5; ++i) publish_routed("", name, std::to_string(i));
     EXPECT_EQ(admin().queue_status(name)->ready, 3u);
     EXPECT_EQ(admin().queue_status(name)->dropped_total, 2u);
     EXPECT_EQ(take(name), (Bodies{"3", "4", "5"}));
   }
-  limited("bytes", {{"x-max-length-bytes", 10}, {"x-overflow", "drop-head"}});
+  queue("bytes", {{"x-max-length-bytes", 10}, {"x-overflow", "drop-head"}});
   for (const char* body : {"1", "22", "333", "4444", "55555"}) publish_routed("", "bytes", body);
   EXPECT_EQ(take("bytes"), (Bodies{"4444", "55555"}));
 }
 
 TEST_F(Limits, Line26WhatIsUnackedDoesNotCountAndComesBackAsTheOldest) {
-  limited("q", {{"x-max-length", 2}});
+  queue("q", {{"x-max-length", 2}});
   for (const char* body : {"1", "2"}) publish_routed("", "q", body);
   const auto held = connection().get("q");
   ASSERT_TRUE(held && *held);
@@ -49,7 +35,7 @@ TEST_F(Limits, Line26WhatIsUnackedDoesNotCountAndComesBackAsTheOldest) {
 }
 
 TEST_F(Limits, Line26WithZeroAMessageIsTakenAtOnceOrGone) {
-  limited("q", {{"x-max-length", 0}});
+  queue("q", {{"x-max-length", 0}});
   publish_routed("", "q", "nobody is there");
   EXPECT_EQ(admin().queue_status("q")->ready, 0u);
   auto consumer = connection().subscribe("q");
@@ -61,7 +47,7 @@ TEST_F(Limits, Line26WithZeroAMessageIsTakenAtOnceOrGone) {
 }
 
 TEST_F(Limits, Line26RejectPublishNamesTheQueueAndOthersKeepTheirs) {
-  limited("full", {{"x-max-length", 1}, {"x-overflow", "reject-publish"}});
+  queue("full", {{"x-max-length", 1}, {"x-overflow", "reject-publish"}});
   for (int i = 0; i < 4; ++i) queue("other" + std::to_string(i));  // on its shard, and others
   bind({"amq.fanout", "full", ""});
   for (int i = 0; i < 4; ++i) bind({"amq.fanout", "other" + std::to_string(i), ""});
@@ -89,7 +75,7 @@ TEST_F(Limits, Line26RejectPublishNamesTheQueueAndOthersKeepTheirs) {
 }
 
 TEST_F(Limits, Line26OfABatchIsTakenWhatHasRoomInOrderAndAfterACrash) {
-  limited("q", {{"x-max-length", 30}, {"x-overflow", "reject-publish"}});
+  queue("q", {{"x-max-length", 30}, {"x-overflow", "reject-publish"}});
   std::uint64_t confirmed = 0;
   std::uint64_t rejected = 0;
   std::mutex mutex;

@@ -10,10 +10,7 @@ namespace {
 class Priorities : public Semantics {
  protected:
   void priority_queue(const std::string& name, std::int64_t most) {
-    QueueOptions options;
-    options.arguments["x-max-priority"] = most;
-    const auto declared = admin().declare_queue(name, options);
-    ASSERT_TRUE(declared) << declared.error().to_string();
+    queue(name, {{"x-max-priority", most}});
   }
   void publish_with(const std::string& to, std::uint32_t priority, const std::string& body) {
     Message message = Message::to_queue(to, body);

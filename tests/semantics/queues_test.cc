@@ -75,23 +75,11 @@ TEST_F(Semantics, Line13AnUpdateChangesAQueueInPlace) {
 TEST_F(Semantics, Line13LimitsAndTtlChangedInPlaceHoldForWhatIsThere) {
   queue("q");
   for (const char* body : {"1", "2", "3", "4"}) publish_routed("", "q", body);
-  const auto becomes = [this](std::uint64_t count) {
-    const auto deadline = std::chrono::steady_clock::now() + kLong;
-    while (admin().queue_status("q")->ready != count &&
-           std::chrono::steady_clock::now() < deadline) {
-    }
-    return admin().queue_status("q")->ready == count;
-  };
-  QueueOptions options;
-  options.update = true;
-  options.arguments["x-max-length"] = std::int64_t{2};
-  ASSERT_TRUE(admin().declare_queue("q", options));
-  EXPECT_TRUE(becomes(2));
-  options.arguments = {{"x-message-ttl", std::int64_t{1}}};
-  ASSERT_TRUE(admin().declare_queue("q", options));
-  EXPECT_TRUE(becomes(0));
-  options.arguments.clear();
-  ASSERT_TRUE(admin().declare_queue("q", options));
+  update("q", {{"x-max-length", 2}});
+  wait_for_ready("q", 2);
+  update("q", {{"x-message-ttl", 1}});
+  wait_for_ready("q", 0);
+  update("q", {});
   for (const char* body : {"5", "6", "7"}) publish_routed("", "q", body);
   EXPECT_EQ(take("q"), (Bodies{"5", "6", "7"}));
 }
@@ -105,16 +93,10 @@ TEST_F(Semantics, Line14AQueueThatNobodyUsesExpires) {
   ASSERT_TRUE(consumer);
   options.update = true;
   ASSERT_TRUE(admin().declare_queue("used", options));
-  const auto gone = [this](const std::string& name) {
-    const auto deadline = std::chrono::steady_clock::now() + kLong;
-    while (admin().queue_status(name) && std::chrono::steady_clock::now() < deadline) {
-    }
-    return admin().queue_status(name).error().code == ErrorCode::kNotFound;
-  };
-  EXPECT_TRUE(gone("idle"));
+  EXPECT_TRUE(is_gone("idle"));
   EXPECT_TRUE(admin().queue_status("used"));
   consumer->close();
-  EXPECT_TRUE(gone("used"));
+  EXPECT_TRUE(is_gone("used"));
 }
 
 TEST_F(Semantics, Line14AnExclusiveQueueIsItsSessionsAndGoesWithIt) {
@@ -136,10 +118,7 @@ TEST_F(Semantics, Line14AnExclusiveQueueIsItsSessionsAndGoesWithIt) {
   EXPECT_TRUE(owner->get("mine"));
   ASSERT_TRUE(owner->close());
   // It goes a moment after its session.
-  const auto deadline = std::chrono::steady_clock::now() + kLong;
-  while (admin().queue_status("mine") && std::chrono::steady_clock::now() < deadline) {
-  }
-  EXPECT_EQ(admin().queue_status("mine").error().code, ErrorCode::kNotFound);
+  EXPECT_TRUE(is_gone("mine"));
 }
 
 TEST_F(Semantics, Line14AnAutoDeleteQueueGoesWithItsLastConsumer) {
@@ -156,10 +135,7 @@ TEST_F(Semantics, Line14AnAutoDeleteQueueGoesWithItsLastConsumer) {
     EXPECT_TRUE(admin().queue_status("q"));
     second->close();
   }
-  const auto deadline = std::chrono::steady_clock::now() + kLong;
-  while (admin().queue_status("q") && std::chrono::steady_clock::now() < deadline) {
-  }
-  EXPECT_EQ(admin().queue_status("q").error().code, ErrorCode::kNotFound);
+  EXPECT_TRUE(is_gone("q"));
 }
 
 TEST_F(Semantics, Line15TheServerMakesANameAndDeletesAreForgiving) {

@@ -6,7 +6,9 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/fakes/test_cluster.h"
@@ -42,8 +44,19 @@ class Semantics : public ::testing::Test {
   TestCluster& cluster() { return cluster_; }
   Connection& connection() { return *connection_; }
 
-  void queue(const std::string& name) {
-    const auto declared = admin().declare_queue(name);
+  void queue(const std::string& name, const Table& arguments = {}, bool durable = true) {
+    QueueOptions options;
+    options.arguments = arguments;
+    options.durable = durable;
+    const auto declared = admin().declare_queue(name, options);
+    ASSERT_TRUE(declared) << declared.error().to_string();
+  }
+  /// The queue has these arguments from now on.
+  void update(const std::string& name, const Table& arguments) {
+    QueueOptions options;
+    options.arguments = arguments;
+    options.update = true;
+    const auto declared = admin().declare_queue(name, options);
     ASSERT_TRUE(declared) << declared.error().to_string();
   }
   void exchange(const std::string& name, const std::string& type, const Table& arguments = {}) {
@@ -100,6 +113,45 @@ class Semantics : public ::testing::Test {
     EXPECT_TRUE(fate.confirmed) << body << ": " << fate.text;
     EXPECT_TRUE(fate.unroutable) << body;
     EXPECT_TRUE(fate.returned) << body;
+  }
+
+  /// Waits until the condition holds for the queue's numbers, and gives these.
+  template <typename Condition>
+  QueueDescription wait_for(const std::string& queue, Condition condition) {
+    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    while (std::chrono::steady_clock::now() < deadline) {
+      const auto status = admin().queue_status(queue);
+      if (status && status->available && condition(*status)) return *status;
+      std::this_thread::yield();
+    }
+    ADD_FAILURE() << queue << " does not come to what was expected\n" << cluster().logs();
+    return {};
+  }
+  void wait_for_ready(const std::string& queue, std::uint64_t count) {
+    wait_for(queue, [=](const QueueDescription& status) { return status.ready == count; });
+  }
+  /// Waits until there is no such queue.
+  bool is_gone(const std::string& queue) {
+    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    while (admin().queue_status(queue) && std::chrono::steady_clock::now() < deadline) {
+    }
+    return admin().queue_status(queue).error().code == ErrorCode::kNotFound;
+  }
+  /// Takes the next message of the queue, waiting for it.
+  Delivery next_of(const std::string& from) {
+    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    while (std::chrono::steady_clock::now() < deadline) {
+      auto got = connection().get(from, false);
+      EXPECT_TRUE(got) << got.error().to_string();
+      if (got && *got) return **got;
+      std::this_thread::yield();
+    }
+    throw std::runtime_error("nothing comes to " + from + "\n" + cluster().logs());
+  }
+  void crash_nodes() {
+    for (const std::string& id : cluster().node_ids()) cluster().kill(id);
+    for (const std::string& id : cluster().node_ids()) cluster().start(id);
+    ASSERT_TRUE(cluster().wait_ready()) << cluster().logs();
   }
 
   /// Takes everything that is in the queue now.
