@@ -108,20 +108,26 @@ std::string binding_text(const client::Binding& binding) {
   return text;
 }
 
+std::vector<client::Binding> missing_bindings(const Definitions& wanted,
+                                              const Definitions& current) {
+  std::set<decltype(identity(client::Binding()))> seen;
+  for (const client::Binding& binding : current.bindings) seen.insert(identity(binding));
+  std::vector<client::Binding> missing;
+  for (const client::Binding& binding : wanted.bindings) {
+    if (seen.insert(identity(binding)).second) missing.push_back(binding);
+  }
+  return missing;
+}
+
 DefinitionDifferences compare_definitions(const Definitions& wanted, const Definitions& current) {
   DefinitionDifferences out;
   compare_named("exchange", wanted.exchanges, current.exchanges, out);
   compare_named("queue", wanted.queues, current.queues, out);
-  std::set<decltype(identity(client::Binding()))> here;
-  std::set<decltype(identity(client::Binding()))> there;
-  for (const client::Binding& binding : current.bindings) here.insert(identity(binding));
-  for (const client::Binding& binding : wanted.bindings) {
-    if (there.insert(identity(binding)).second && !here.contains(identity(binding))) {
-      out.missing.push_back(binding_text(binding));
-    }
+  for (const client::Binding& binding : missing_bindings(wanted, current)) {
+    out.missing.push_back(binding_text(binding));
   }
-  for (const client::Binding& binding : current.bindings) {
-    if (!there.contains(identity(binding))) out.surplus.push_back(binding_text(binding));
+  for (const client::Binding& binding : missing_bindings(current, wanted)) {
+    out.surplus.push_back(binding_text(binding));
   }
   return out;
 }

@@ -47,6 +47,10 @@ struct DefinitionDifferences {
 };
 DefinitionDifferences compare_definitions(const Definitions& wanted, const Definitions& current);
 
+/// Bindings of `wanted` that `current` does not have, each once.
+std::vector<client::Binding> missing_bindings(const Definitions& wanted,
+                                              const Definitions& current);
+
 /// "exchange 'a' to queue 'b' with key 'k' and arguments {..}"
 std::string binding_text(const client::Binding& binding);
 

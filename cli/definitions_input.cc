@@ -1,7 +1,9 @@
 // Reading a document of definitions: our own, or RabbitMQ's (cli/definitions.h).
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "cli/definitions.h"
@@ -190,20 +192,18 @@ class RabbitReader {
         each_item(document_, "bindings",
                   [&](const JsonValue& item, std::string place) { return binding(item, place); }));
     other_sections();
-    return {};
+    return other_vhosts();
   }
 
  private:
   void note(bool left_out, std::string object, std::string text) {
     to_.notes.push_back({left_out, std::move(object), std::move(text)});
   }
-  bool of_other_vhost(Members& members, const std::string& object) {
+  /// Those of other virtual hosts are told of together.
+  bool of_other_vhost(Members& members) {
     const std::string vhost = members.text("vhost", vhost_);
-    if (vhost == vhost_) return false;
-    note(true, object,
-         "is in the virtual host '" + printable(vhost) +
-             "'; --from-vhost takes those of another one");
-    return true;
+    ++objects_of_[vhost];
+    return vhost != vhost_;
   }
   static bool is_own(const std::string& name) { return name.empty() || name.starts_with("amq."); }
 
@@ -216,7 +216,16 @@ class RabbitReader {
     options.durable = members.truth("durable", true);
     options.auto_delete = members.truth("auto_delete", false);
     options.internal = members.truth("internal", false);
-    for (auto& [argument, value] : members.table("arguments")) {
+    client::Table arguments = members.table("arguments");
+    const bool other = of_other_vhost(members);
+    if (!members.status() || other || is_own(name)) return members.status();
+    constexpr std::array kTypes = {"direct", "fanout", "topic", "headers", "x-consistent-hash"};
+    if (std::find(kTypes.begin(), kTypes.end(), options.type) == kTypes.end()) {
+      note(true, object, "there is no exchange type '" + printable(options.type) + "' here");
+      left_out_exchanges_.insert(name);
+      return {};
+    }
+    for (auto& [argument, value] : arguments) {
       const bool known = argument == "alternate-exchange" || argument == "hash-header" ||
                          argument == "hash-property";
       if (known) {
@@ -225,13 +234,6 @@ class RabbitReader {
         note(false, object,
              "its argument '" + printable(argument) + "' has no meaning here, and is left out");
       }
-    }
-    if (!members.status()) return members.status();
-    if (is_own(name) || of_other_vhost(members, object)) return {};
-    constexpr std::array kTypes = {"direct", "fanout", "topic", "headers", "x-consistent-hash"};
-    if (std::find(kTypes.begin(), kTypes.end(), options.type) == kTypes.end()) {
-      note(true, object, "there is no exchange type '" + printable(options.type) + "' here");
-      return {};
     }
     to_.definitions.exchanges[name] = std::move(options);
     return {};
@@ -245,20 +247,25 @@ class RabbitReader {
     options.durable = members.truth("durable", true);
     options.auto_delete = members.truth("auto_delete", false);
     const client::Table arguments = members.table("arguments");
-    if (!members.status()) return members.status();
-    if (of_other_vhost(members, object)) return {};
+    const bool other = of_other_vhost(members);
+    if (!members.status() || other) return members.status();
     if (is_own(name)) {
-      note(true, object, "names that begin with 'amq.' are made by a server for one session");
+      note(true, object, "names that begin with 'amq.' are the server's to give");
+      left_out_queues_.insert(name);
       return {};
     }
     const auto type = arguments.find("x-queue-type");
     if (type != arguments.end() && type->second == client::Value("stream")) {
       note(true, object, "is a stream: there are only queues here");
+      left_out_queues_.insert(name);
       return {};
     }
     for (const auto& [argument, value] : arguments) {
       if (std::find(kNotNeeded.begin(), kNotNeeded.end(), argument) == kNotNeeded.end()) {
         options.arguments[argument] = value;
+      } else if (argument == "x-dead-letter-strategy") {
+        note(false, object,
+             "its argument 'x-dead-letter-strategy' is left out: dead letters are never lost here");
       } else {
         note(false, object,
              "its argument '" + argument +
@@ -278,38 +285,71 @@ class RabbitReader {
     (to_queue ? binding.queue : binding.to_exchange) = destination;
     binding.routing_key = members.text("routing_key", "");
     binding.arguments = members.table("arguments");
-    if (!members.status()) return members.status();
+    const bool other = of_other_vhost(members);
     // Those of the default exchange are there by themselves.
-    if (binding.exchange.empty()) return {};
-    const std::string object = binding_text(binding);
-    if (of_other_vhost(members, object)) return {};
-    const bool there =
-        to_queue ? to_.definitions.queues.contains(destination) : knows_exchange(destination);
-    if (!there || !knows_exchange(binding.exchange)) {
-      note(true, object, "what it binds is not taken");
-      return {};
+    if (!members.status() || other || binding.exchange.empty()) return members.status();
+    const bool missing = left_out_exchanges_.contains(binding.exchange) ||
+                         (to_queue ? left_out_queues_ : left_out_exchanges_).contains(destination);
+    if (missing) {
+      note(true, binding_text(binding), "what it binds is left out");
+    } else {
+      to_.definitions.bindings.push_back(std::move(binding));
     }
-    to_.definitions.bindings.push_back(std::move(binding));
     return {};
-  }
-  bool knows_exchange(const std::string& name) const {
-    return to_.definitions.exchanges.contains(name) || is_own(name);
   }
 
   void other_sections() {
     for (const auto& [name, value] : *document_.object()) {
-      if (name == "exchanges" || name == "queues" || name == "bindings") continue;
+      if (name == "exchanges" || name == "queues" || name == "bindings" || name == "vhosts") {
+        continue;
+      }
       if (value.array() == nullptr || value.array()->empty()) continue;
-      if (name == "vhosts" && value.array()->size() == 1) continue;
+      if (name == "policies") {
+        for (const JsonValue& policy : *value.array()) tell_of_policy(policy);
+        continue;
+      }
       note(true, printable(name),
-           "its " + grouped(value.array()->size()) +
-               " entries have no place in Segue's definitions");
+           "Segue has no such thing (" + grouped(value.array()->size()) + " in the document)");
     }
+  }
+  /// What it sets is lost unless somebody gives it to the queues as arguments.
+  void tell_of_policy(const JsonValue& policy) {
+    const auto text = [&](const char* name) {
+      const JsonValue* value = policy.find(name);
+      return value == nullptr || value->text() == nullptr ? std::string() : *value->text();
+    };
+    std::string keys;
+    const JsonValue* definition = policy.find("definition");
+    if (definition != nullptr && definition->object() != nullptr) {
+      for (const auto& [key, value] : *definition->object()) {
+        keys += (keys.empty() ? "" : ", ") + printable(key);
+      }
+    }
+    note(true, "policy '" + printable(text("name")) + "'",
+         "there are no policies yet: give the queues that match '" + printable(text("pattern")) +
+             "' what it sets (" + keys + ") as arguments, e.g. x-max-length for max-length");
+  }
+
+  Status other_vhosts() {
+    std::string names;
+    for (const auto& [vhost, objects] : objects_of_) {
+      names += (names.empty() ? "'" : ", '") + printable(vhost) + "'";
+      if (vhost == vhost_) continue;
+      note(true, "virtual host '" + printable(vhost) + "'",
+           "has " + counted(objects, "object") +
+               "; --from-vhost takes these in place of those of '" + printable(vhost_) + "'");
+    }
+    if (objects_of_.empty() || objects_of_.contains(vhost_)) return {};
+    return wrong("there is nothing of the virtual host '" + printable(vhost_) +
+                 "' in the document, but of " + names);
   }
 
   const JsonValue& document_;
   const std::string& vhost_;
   ReadDefinitions& to_;
+  std::set<std::string> left_out_exchanges_;
+  std::set<std::string> left_out_queues_;
+  std::map<std::string, std::uint64_t> objects_of_;  // by virtual host
 };
 
 }  // namespace

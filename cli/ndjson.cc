@@ -76,7 +76,10 @@ Status read_property(client::Properties& to, const std::string& name, const Json
     if (number) to.timestamp = client::Timestamp(std::chrono::milliseconds(*number));
     return number.status();
   }
-  return wrong("no property \"" + name + "\"");
+  std::string known;
+  for (const TextProperty& text : kTexts) known += std::string(text.name) + ", ";
+  return wrong("no property \"" + name + "\"; there are: " + known +
+               "headers, delivery_mode, priority, expiration_ms, timestamp_ms");
 }
 
 Status read_properties(client::Properties& to, const JsonValue& value) {

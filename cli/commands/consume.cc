@@ -159,9 +159,8 @@ class ConsumeCommand final : public SessionCommand {
 
   void settle(const client::Deliveries& batch, SettlePlan& plan) {
     const std::size_t now = plan.take(batch.size());
-    if (!count_) {
-      batch.ack();
-    } else if (now == batch.size()) {
+    if (no_ack_ && !count_) return;
+    if (now == batch.size()) {
       acks_.push_back({batch.size(), batch.ack_confirmed()});
     } else {
       for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -181,15 +180,18 @@ class ConsumeCommand final : public SessionCommand {
 
   void look_at_first_ack() {
     const client::Status settled = acks_.front().second.get();
-    if (!settled) {
+    // Without a count the command goes on when its session breaks: what was not settled comes
+    // again.
+    const bool broken = !settled && settled.error().code == client::ErrorCode::kDisconnected;
+    if (!settled && (count_ || !broken)) {
       unsettled_ += acks_.front().first;
       if (!first_problem_) first_problem_ = settled.error();
     }
     acks_.pop_front();
   }
 
-  // With a count every message that was taken is durably settled, or the command fails: those of a
-  // session that broke come again.
+  // Every message that was taken is durably settled, or the command fails: they come again. With a
+  // count that is so for those of a session that broke, too.
   int settle_held(Console& console, int code) {
     for (const client::Delivery& delivery : held_) acks_.push_back({1, delivery.ack_confirmed()});
     while (!acks_.empty()) look_at_first_ack();
@@ -220,7 +222,7 @@ class ConsumeCommand final : public SessionCommand {
   bool raw_ = false;
   bool ndjson_ = false;
   std::vector<client::Delivery> held_;
-  std::deque<std::pair<std::size_t, std::future<client::Status>>> acks_;  // with a count
+  std::deque<std::pair<std::size_t, std::future<client::Status>>> acks_;
   std::uint64_t unsettled_ = 0;
   std::optional<client::Error> first_problem_;
   std::optional<std::future<client::Result<client::QueueDescription>>> looking_;

@@ -1,7 +1,11 @@
 #include <deque>
 #include <functional>
 #include <future>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/commands/commands.h"
 #include "cli/definitions.h"
@@ -16,13 +20,16 @@ namespace {
 
 constexpr const char* kDocument =
     "The document is JSON: exchanges, queues and bindings, but not what a cluster has by itself\n"
-    "(the default exchange, amq.*), nor queues of single sessions, nor messages.\n";
+    "(the default exchange, amq.*), nor queues of single sessions or with names that a server has\n"
+    "made, nor messages.\n";
 
 /// Declares that may be on their way at a time.
 constexpr std::size_t kWindow = 500;
 
-/// What the cluster has, as a document has it.
-client::Result<Definitions> definitions_of(client::Connection& connection) {
+/// What the cluster has, as a document has it. `unnamed` gets the names of queues that cannot be in
+/// one: nobody but a server can give them.
+client::Result<Definitions> definitions_of(client::Connection& connection,
+                                           std::vector<std::string>* unnamed = nullptr) {
   Definitions definitions;
   auto exchanges = connection.admin().list_all_exchanges();
   if (!exchanges) return exchanges.error();
@@ -38,7 +45,11 @@ client::Result<Definitions> definitions_of(client::Connection& connection) {
   auto queues = connection.admin().list_all_queues(true);
   if (!queues) return queues.error();
   for (client::QueueDescription& queue : *queues) {
-    if (queue.exclusive || queue.name.starts_with("amq.")) continue;
+    if (queue.exclusive) continue;
+    if (queue.name.starts_with("amq.")) {
+      if (unnamed != nullptr) unnamed->push_back(queue.name);
+      continue;
+    }
     client::QueueOptions& options = definitions.queues[queue.name];
     options.durable = queue.durable;
     options.auto_delete = queue.auto_delete;
@@ -60,8 +71,13 @@ class DefinitionsExport final : public SessionCommand {
  protected:
   void declare_own(OptionTable& /*options*/) override {}
   int run_with(Console& console, client::Connection& connection) override {
-    const auto definitions = definitions_of(connection);
+    std::vector<std::string> unnamed;
+    const auto definitions = definitions_of(connection, &unnamed);
     if (!definitions) return report(console, "export the definitions", definitions.error());
+    for (const std::string& name : unnamed) {
+      console.note("segue: left out queue '" + printable(name) +
+                   "' and its bindings: a server made its name, and no other can be given it");
+    }
     console.write(definitions_json(*definitions));
     return kExitOk;
   }
@@ -135,81 +151,132 @@ class DefinitionsImport final : public WithDocument {
     const auto before = definitions_of(connection);
     if (!before) return report(console, "look at what there is", before.error());
     const DefinitionDifferences differences = compare_definitions(document->definitions, *before);
+    const std::size_t all = size_of(document->definitions);
+    const std::size_t equal = all - differences.missing.size() - differences.different.size();
     if (dry_run_) {
       for (const std::string& line : differences.missing) console.write("+ " + line + "\n");
       for (const std::string& line : differences.different) console.write("~ " + line + "\n");
+      console.write(grouped(differences.missing.size()) + " missing, " +
+                    grouped(differences.different.size()) + " different, " + grouped(equal) +
+                    " equal, " + grouped(left_out) +
+                    " left out; whether the cluster takes what is " +
+                    "missing or different shows when it is imported\n");
       return kExitOk;
     }
-    if (!declare_all(console, connection, document->definitions)) return kExitInterrupted;
-    const auto after = definitions_of(connection);
-    if (!after) return report(console, "look at what there is now", after.error());
-    const std::size_t still = compare_definitions(document->definitions, *after).different.size();
-    console.write(counted(done_, "object") + " there: " + grouped(differences.missing.size()) +
-                  " were missing, " + grouped(differences.different.size()) + " were different (" +
-                  grouped(still) + " still are); " + grouped(refused_) + " refused, " +
-                  grouped(left_out) + " left out\n");
+    declare_all(connection, document->definitions, *before);
+    finish_all(console);
+    console.write(grouped(made_) + " made, " + grouped(changed_) + " changed, " + grouped(equal) +
+                  " equal, " + grouped(refused_) + " refused, " + grouped(left_out) +
+                  " left out\n");
+    if (failed_) return report(console, "import the definitions", *failed_);
+    if (console.stop_requested()) return kExitInterrupted;
     return refused_ > 0 ? kExitRefused : kExitOk;
   }
 
  private:
-  /// False when it was interrupted.
-  bool declare_all(Console& console, client::Connection& connection, const Definitions& wanted) {
+  static std::size_t size_of(const Definitions& definitions) {
+    Definitions nothing;
+    return compare_definitions(definitions, nothing).missing.size();
+  }
+
+  struct Job {
+    std::string object;
+    bool exists = false;
+    bool binding = false;
+    std::function<std::function<client::Status()>()> ask;  // gives what waits for the answer
+  };
+
+  /// Only what is not equal already.
+  void declare_all(client::Connection& connection, const Definitions& wanted,
+                   const Definitions& current) {
     client::Admin& admin = connection.admin();
     for (const auto& [name, options] : wanted.exchanges) {
-      add(console, "exchange '" + printable(name) + "'", [&admin, name = name, options = options] {
-        return admin.declare_exchange_async(name, options);
-      });
+      const auto found = current.exchanges.find(name);
+      const bool exists = found != current.exchanges.end();
+      if (exists && equal_options(options, found->second)) continue;
+      add({"exchange '" + printable(name) + "'", exists, false,
+           [&admin, name = name, options = options] {
+             return waiting_for(admin.declare_exchange_async(name, options));
+           }});
     }
     for (const auto& [name, wanted_options] : wanted.queues) {
+      const auto found = current.queues.find(name);
+      const bool exists = found != current.queues.end();
+      if (exists && equal_options(wanted_options, found->second)) continue;
       client::QueueOptions options = wanted_options;
       options.update = update_;
-      add_queue(console, admin, name, options);
+      add({"queue '" + printable(name) + "'", exists, false, [&admin, name = name, options] {
+             return waiting_for(admin.declare_queue_async(name, options));
+           }});
     }
-    // What is bound must be there.
-    while (!waiting_.empty()) finish_one(console);
-    for (const client::Binding& binding : wanted.bindings) {
-      if (console.stop_requested()) return false;
-      add(console, binding_text(binding), [&] { return admin.bind_async(binding); });
+    for (const client::Binding& binding : missing_bindings(wanted, current)) {
+      add({binding_text(binding), false, true,
+           [&admin, binding] { return waiting_for(admin.bind_async(binding)); }});
     }
-    while (!waiting_.empty()) finish_one(console);
-    return !console.stop_requested();
   }
-  void add(Console& console, std::string object,
-           const std::function<std::future<client::Status>()>& ask) {
-    while (waiting_.size() >= kWindow) finish_one(console);
-    auto answer = std::make_shared<std::future<client::Status>>(ask());
-    waiting_.push_back({std::move(object), [answer] { return answer->get(); }});
+  template <typename Options>
+  static bool equal_options(const Options& wanted, const Options& current) {
+    Definitions one;
+    Definitions other;
+    put(one, wanted);
+    put(other, current);
+    return compare_definitions(one, other).none();
   }
-  void add_queue(Console& console, client::Admin& admin, const std::string& name,
-                 const client::QueueOptions& options) {
-    while (waiting_.size() >= kWindow) finish_one(console);
-    auto answer = std::make_shared<std::future<client::Result<client::DeclaredQueue>>>(
-        admin.declare_queue_async(name, options));
-    waiting_.push_back({"queue '" + printable(name) + "'", [answer]() -> client::Status {
-                          const auto declared = answer->get();
-                          if (!declared) return declared.error();
-                          return {};
-                        }});
+  static void put(Definitions& to, const client::ExchangeOptions& options) {
+    to.exchanges["e"] = options;
   }
-  void finish_one(Console& console) {
-    Waiting next = std::move(waiting_.front());
-    waiting_.pop_front();
-    const client::Status status = next.wait();
+  static void put(Definitions& to, const client::QueueOptions& options) {
+    to.queues["q"] = options;
+  }
+  template <typename Answer>
+  static std::function<client::Status()> waiting_for(std::future<Answer> future) {
+    auto answer = std::make_shared<std::future<Answer>>(std::move(future));
+    return [answer]() -> client::Status {
+      const Answer got = answer->get();
+      if (!got) return got.error();
+      return {};
+    };
+  }
+  void add(Job job) { jobs_.push_back(std::move(job)); }
+
+  /// Some at a time; bindings when what they bind is there.
+  void finish_all(Console& console) {
+    std::deque<std::pair<const Job*, std::function<client::Status()>>> waiting;
+    const auto finish_one = [&] {
+      const auto [job, wait] = std::move(waiting.front());
+      waiting.pop_front();
+      finished(console, *job, wait());
+    };
+    bool binding = false;
+    for (const Job& job : jobs_) {
+      if (failed_ || console.stop_requested()) break;
+      if (job.binding != std::exchange(binding, job.binding)) {
+        while (!waiting.empty()) finish_one();
+      }
+      if (waiting.size() >= kWindow) finish_one();
+      waiting.emplace_back(&job, job.ask());
+    }
+    while (!waiting.empty()) finish_one();
+  }
+  void finished(Console& console, const Job& job, const client::Status& status) {
     if (status) {
-      ++done_;
-    } else {
+      ++(job.exists ? changed_ : made_);
+    } else if (status.error().code == client::ErrorCode::kPreconditionFailed ||
+               status.error().code == client::ErrorCode::kNotFound ||
+               status.error().code == client::ErrorCode::kAccessRefused ||
+               status.error().code == client::ErrorCode::kResourceLocked) {
       ++refused_;
-      console.write("refused   " + next.object + ": " + printable(status.error().text) + "\n");
+      console.write("refused   " + job.object + ": " + printable(status.error().text) + "\n");
+    } else if (!failed_) {
+      failed_ = status.error();  // nothing else can be done either
     }
   }
 
-  struct Waiting {
-    std::string object;
-    std::function<client::Status()> wait;
-  };
-  std::deque<Waiting> waiting_;
-  std::size_t done_ = 0;
+  std::vector<Job> jobs_;
+  std::size_t made_ = 0;
+  std::size_t changed_ = 0;
   std::size_t refused_ = 0;
+  std::optional<client::Error> failed_;
   bool update_ = false;
   bool dry_run_ = false;
 };
@@ -249,7 +316,8 @@ CommandEntry definitions_import_command() {
           "harm; what is there with others is refused (but see --update), and nothing is ever\n"
           "deleted. A document that RabbitMQ exported (rabbitmqctl export_definitions, or its\n"
           "management page) can be imported too: what was adapted and what was left out is\n"
-          "told. Users, permissions and policies are left out.\n"
+          "told. Users, permissions and policies are left out; what a policy sets can be given to\n"
+          "its queues as arguments.\n"
           "\n"
           "Exit codes beside the usual ones: 1 something was refused; 64 the document is wrong.\n"
           "\n"

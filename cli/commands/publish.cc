@@ -45,6 +45,8 @@ constexpr const char* kDescription =
 class PublishCommand final : public SessionCommand {
  public:
   Status check(const OptionTable& options) override {
+    header_.properties.priority = static_cast<std::uint32_t>(priority_);
+    if (options.given("expiration")) header_.properties.expiration = expiration_;
     const int sources = (body_ ? 1 : 0) + (lines_ ? 1 : 0) + (ndjson_ ? 1 : 0);
     if (sources > 1) {
       return Status(Code::kInvalidConfig, "only one of --body, --lines and --ndjson can be given");
@@ -89,6 +91,10 @@ class PublishCommand final : public SessionCommand {
         });
     options.repeatable("header");
     options.text(header_.properties.content_type, {"content-type", 0, "TYPE", "e.g. text/plain"});
+    options.number(priority_, {"priority", 0, "N", "for queues with priorities (0)"}, 0, 255);
+    options.duration(expiration_, {"expiration", 0, "TIME",
+                                   "delivered within this time or not at all, e.g. 500ms, 30s, 2m "
+                                   "(never)"});
     options.text(header_.properties.correlation_id, {"correlation-id", 0, "ID", "for replies"});
     options.text(header_.properties.reply_to,
                  {"reply-to", 0, "QUEUE", "the queue that replies go to"});
@@ -253,6 +259,8 @@ class PublishCommand final : public SessionCommand {
   bool lines_ = false;
   bool ndjson_ = false;
   bool confirm_ = false;
+  std::uint64_t priority_ = 0;
+  std::chrono::milliseconds expiration_{0};
   std::uint64_t window_ = 10'000;
 };
 

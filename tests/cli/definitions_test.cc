@@ -11,7 +11,7 @@ constexpr char kRabbit[] = R"({
   "rabbit_version": "3.10.8",
   "users": [{"name": "guest"}],
   "vhosts": [{"name": "/"}, {"name": "shop"}],
-  "policies": [],
+  "policies": [{"name": "p", "pattern": "^a", "definition": {"max-length": 5}}],
   "queues": [
     {"name": "orders", "vhost": "/", "durable": true, "auto_delete": false,
      "arguments": {"x-queue-type": "quorum", "x-delivery-limit": 5}},
@@ -146,11 +146,11 @@ TEST(Definitions, OfRabbitMqsDocumentWhatFitsIsTakenAndTheRestIsTold) {
       {"queue 'orders'", false},
       {"queue 'log'", true},
       {"queue 'amq.gen-xyz'", true},
-      {"queue 'theirs'", true},
+      {"virtual host 'shop'", true},
       {"exchange 'events'", false},
       {"exchange 'later'", true},
       {"users", true},
-      {"vhosts", true},
+      {"policy 'p'", true},
       {"binding of exchange 'later' to queue 'orders' with key 'k'", true},
       {"binding of exchange 'events' to queue 'log' with key 'k'", true}};
   EXPECT_EQ(notes, expected);
@@ -162,6 +162,23 @@ TEST(Definitions, AnotherVirtualHostCanBeTaken) {
   ASSERT_EQ(read->definitions.queues.size(), 1u);
   EXPECT_TRUE(read->definitions.queues.contains("theirs"));
   EXPECT_TRUE(read->definitions.bindings.empty());
+}
+
+TEST(Definitions, AVirtualHostThatIsNotThereIsRefusedWithThoseThatAre) {
+  const auto read = read_definitions(kRabbit, "none");
+  ASSERT_FALSE(read);
+  EXPECT_NE(read.status().message().find("'/', 'shop'"), std::string::npos)
+      << read.status().message();
+}
+
+TEST(Definitions, ABindingOfWhatTheDocumentDoesNotHaveIsTaken) {
+  const auto read = read_definitions(
+      R"({"rabbit_version": "3", "bindings": [{"source": "amq.direct", "destination": "here",
+          "destination_type": "queue", "routing_key": "k", "arguments": {}}]})",
+      "/");
+  ASSERT_TRUE(read) << read.status().message();
+  ASSERT_EQ(read->definitions.bindings.size(), 1u);
+  EXPECT_EQ(read->definitions.bindings[0].queue, "here");
 }
 
 TEST(Definitions, NoBytesUpsetTheReader) {
