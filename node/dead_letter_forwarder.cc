@@ -18,6 +18,7 @@ constexpr std::uint64_t kTurnLetters = 8192;
 constexpr std::uint64_t kLeastBytes = 1 << 20;
 constexpr std::uint64_t kMostBytes = 16 << 20;
 constexpr std::size_t kLoadBytes = 512 << 10;
+constexpr std::size_t kSmallLoadBytes = 32 << 10;
 /// What a message counts beside its body.
 constexpr std::uint64_t kMessageBytes = 64;
 
@@ -372,7 +373,10 @@ void DeadLetterForwarder::load(const Queue& queue, DeadLetterStream& stream,
   if (clock_.now < stream.load_again() || memory_.above_block_mark()) return;
   const NumberRange plan = DeadLetterStream::plan_load(queue, range);
   stream.begin_load(plan);
-  disk_.load(queue.id(), Sequence{plan.first}, Sequence{plan.last}, kLoadBytes,
+  // A little of a queue whose letters were refused, and of all when many wait with what they read.
+  const bool little = stream.tries() || memory_.used() > memory_.limit() / 8;
+  disk_.load(queue.id(), Sequence{plan.first}, Sequence{plan.last},
+             little ? kSmallLoadBytes : kLoadBytes,
              [this, id = queue.id()](const Result<storage::LoadedMessages>& result) {
                loaded(id, result);
              });
@@ -382,9 +386,7 @@ void DeadLetterForwarder::loaded(QueueId id, const Result<storage::LoadedMessage
   const auto stream = streams_.find(id);
   if (stream == streams_.end()) return;
   if (result) {
-    storage::LoadedMessages counted = *result;
-    for (MessageRun& run : counted.runs) run.batch = memory_.track(run.batch);
-    stream->second->finish_load(counted);
+    stream->second->finish_load(memory_.tracked(*result));
     wake(id, *stream->second);
     return;
   }

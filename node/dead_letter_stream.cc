@@ -63,6 +63,7 @@ void DeadLetterStream::rewind() {
   window_ = 1;
   if (!open_.empty()) next_ = std::min(next_, open_.begin()->first);
   open_.clear();
+  forget_loaded();
 }
 
 void DeadLetterStream::batch_sent(std::uint64_t bytes) {

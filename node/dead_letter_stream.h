@@ -50,8 +50,11 @@ class DeadLetterStream {
   void forget_below(std::uint64_t number);
   /// The window grows: a batch was stored.
   void went_well();
-  /// What is under way is to be sent again, a little at first.
+  /// What is under way is to be sent again, a little at first. What was read is forgotten: it may
+  /// be long until it can go.
   void rewind();
+  /// After a refusal, until something was stored.
+  bool tries() const { return window_ < kFirstNumbers; }
   bool under_way() const { return !open_.empty(); }
 
   // ---- bytes of bodies on their way

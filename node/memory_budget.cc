@@ -46,4 +46,18 @@ MessageBatchPtr MemoryBudget::track(MessageBatchPtr batch) {
   return MessageBatchPtr(std::move(holder), raw);
 }
 
+storage::LoadedMessages MemoryBudget::tracked(const storage::LoadedMessages& loaded) {
+  storage::LoadedMessages counted = loaded;
+  MessageBatchPtr raw;
+  MessageBatchPtr held;
+  for (MessageRun& run : counted.runs) {
+    if (run.batch != raw) {
+      raw = run.batch;
+      held = track(raw);
+    }
+    run.batch = held;
+  }
+  return counted;
+}
+
 }  // namespace segue::node

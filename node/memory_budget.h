@@ -7,6 +7,7 @@
 
 #include "common/bytes.h"
 #include "common/message_batch.h"
+#include "storage/disk_data_center.h"
 
 namespace segue::node {
 
@@ -21,8 +22,8 @@ class MemoryBudget {
   /// The bytes, counted from now on together with `extra` for what is kept beside them. Small ones
   /// are copied, since a slice keeps the whole frame alive that it came in.
   SharedBytes track(SharedBytes bytes, std::size_t extra);
-  /// A batch read from disk, counted from now on.
-  MessageBatchPtr track(MessageBatchPtr batch);
+  /// What was read from disk, counted from now on: each batch once, however many runs are of it.
+  storage::LoadedMessages tracked(const storage::LoadedMessages& loaded);
 
   /// What the process may take.
   std::uint64_t limit() const { return limit_; }
@@ -37,6 +38,8 @@ class MemoryBudget {
   bool below_unblock_mark() const { return used() < for_messages() / 100 * 66; }
 
  private:
+  MessageBatchPtr track(MessageBatchPtr batch);
+
   using Counter = std::shared_ptr<std::atomic<std::uint64_t>>;
   template <typename Held>
   struct Holder;

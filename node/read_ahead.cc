@@ -58,7 +58,7 @@ void ReadAhead::finished(QueueId id, const Queue::LoadPlan& plan,
     failed_.push_back(id);
     return;
   }
-  const auto lost = hosted->queue.finish_load(plan, tracked(*result));
+  const auto lost = hosted->queue.finish_load(plan, memory_.tracked(*result));
   if (!lost.empty()) give_up(*hosted, lost, result->not_set_aside);
   queues_.wake(*hosted);
   if (hosted->has_takers()) consider(*hosted);
@@ -80,20 +80,6 @@ void ReadAhead::give_up(HostedQueue& hosted, const std::vector<NumberRange>& los
   for (const auto& [first, last] : gone.ranges()) {
     shard.depart(hosted, {first, last}, Departure::kDamaged);
   }
-}
-
-storage::LoadedMessages ReadAhead::tracked(const storage::LoadedMessages& loaded) {
-  storage::LoadedMessages counted = loaded;
-  MessageBatchPtr raw;
-  MessageBatchPtr held;
-  for (MessageRun& run : counted.runs) {
-    if (run.batch != raw) {
-      raw = run.batch;
-      held = memory_.track(raw);
-    }
-    run.batch = held;
-  }
-  return counted;
 }
 
 void ReadAhead::end_turn() {

@@ -39,7 +39,6 @@ class ReadAhead {
   /// file.
   void give_up(HostedQueue& hosted, const std::vector<NumberRange>& lost,
                const std::vector<Sequence>& not_set_aside);
-  storage::LoadedMessages tracked(const storage::LoadedMessages& loaded);
 
   storage::DiskDataCenter& disk_;
   QueueTable& queues_;

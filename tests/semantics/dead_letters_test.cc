@@ -341,5 +341,45 @@ TEST_F(DeadLetters, Line28EachLetterArrivesOnceWhateverNodeIsKilled) {
   }
 }
 
+/// Letters with gaps between them, on disk: what is read of them counts once in the node's memory.
+TEST_F(DeadLetters, Line28ManyLettersThatWaitOnDiskGoWhenThereIsRoom) {
+  constexpr int kMessages = 4'000;
+  queue("dead", {{"x-max-length", 0}, {"x-overflow", "reject-publish"}});
+  queue("q", kToDead);
+  MessageHeader header;
+  header.routing_key = "q";
+  const std::string body(400, 'x');
+  for (int i = 0; i < kMessages; ++i) {
+    ASSERT_TRUE(connection().publisher().publish(header, body));
+  }
+  ASSERT_TRUE(connection().publisher().wait_for_confirms(kLong));
+  {
+    ConsumerOptions options;
+    options.prefetch = 0;
+    auto consumer = connection().subscribe("q", options);
+    ASSERT_TRUE(consumer);
+    for (int i = 0; i < kMessages; ++i) {
+      const auto delivery = consumer->next(kLong);
+      ASSERT_TRUE(delivery);
+      if (i % 2 == 0) {
+        delivery->ack();
+      } else {
+        delivery->reject();
+      }
+    }
+    wait_for("q", [](const QueueDescription& status) {
+      return status.unacked == 0 && status.dead_lettering == kMessages / 2;
+    });
+  }
+  for (const std::string& id : cluster().node_ids()) {
+    EXPECT_EQ(cluster().process(id).terminate(), 0);  // they are in segments then
+    cluster().start(id);
+  }
+  ASSERT_TRUE(cluster().wait_ready()) << cluster().logs();
+  update("dead", {});
+  wait_for_ready("dead", kMessages / 2);
+  wait_for("q", [](const QueueDescription& status) { return status.dead_lettering == 0; });
+}
+
 }  // namespace
 }  // namespace segue::client
