@@ -113,7 +113,8 @@ class FileDiskDataCenter final : public DiskDataCenter {
   FileSystem& files_;
   const DiskOptions options_;
   std::unique_ptr<DataDirectory> directory_;
-  std::unique_ptr<Logger> own_logger_;  // when none was given
+  const SystemClock clock_;
+  std::unique_ptr<Logger> own_logger_;  // when none was given; it has the clock to its end
   SegmentContext context_;
   std::unique_ptr<BackgroundExecutor> executor_;
   SegmentStore segments_;
@@ -134,7 +135,6 @@ class FileDiskDataCenter final : public DiskDataCenter {
   bool refreshing_free_bytes_ = false;
   std::optional<TimePoint> free_bytes_refreshed_;
   std::uint64_t free_bytes_ = 0;
-  SystemClock clock_;
 };
 
 }  // namespace segue::storage

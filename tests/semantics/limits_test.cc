@@ -1,13 +1,52 @@
 // Line 26 of docs/semantics.md: limits of a queue's length.
 
+#include <memory>
 #include <mutex>
+#include <thread>
 
 #include "tests/semantics/semantics_fixture.h"
 
 namespace segue::client {
 namespace {
 
-class Limits : public Semantics {};
+/// What a publisher was told; its handler may still run when the answer to a publish is known.
+struct Told {
+  std::mutex mutex;
+  std::uint64_t confirmed = 0;
+  std::vector<Rejection> rejections;
+
+  void add(const ConfirmEvent& event) {
+    const std::lock_guard lock(mutex);
+    for (const SeqRange& range : event.confirmed) confirmed += range.last - range.first + 1;
+    rejections.insert(rejections.end(), event.rejected.begin(), event.rejected.end());
+  }
+  std::uint64_t rejected() const {
+    std::uint64_t sum = 0;
+    for (const Rejection& one : rejections) sum += one.seqs.last - one.seqs.first + 1;
+    return sum;
+  }
+};
+
+class Limits : public Semantics {
+ protected:
+  std::shared_ptr<Told> listen() {
+    auto told = std::make_shared<Told>();
+    connection().publisher().on_confirm([told](const ConfirmEvent& event) { told->add(event); });
+    return told;
+  }
+  /// Waits until so many messages were settled.
+  static void wait_until_told(Told& told, std::uint64_t settled) {
+    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    while (std::chrono::steady_clock::now() < deadline) {
+      {
+        const std::lock_guard lock(told.mutex);
+        if (told.confirmed + told.rejected() >= settled) return;
+      }
+      std::this_thread::yield();
+    }
+    ADD_FAILURE() << "not told of " << settled;
+  }
+};
 
 TEST_F(Limits, Line26TheOldestGoBeyondTheLimit) {
   for (const bool durable : {true, false}) {
@@ -51,21 +90,17 @@ TEST_F(Limits, Line26RejectPublishNamesTheQueueAndOthersKeepTheirs) {
   for (int i = 0; i < 4; ++i) queue("other" + std::to_string(i));  // on its shard, and others
   bind({"amq.fanout", "full", ""});
   for (int i = 0; i < 4; ++i) bind({"amq.fanout", "other" + std::to_string(i), ""});
-  std::mutex mutex;
-  std::vector<Rejection> rejected;
-  connection().publisher().on_confirm([&](const ConfirmEvent& event) {
-    const std::lock_guard lock(mutex);
-    rejected.insert(rejected.end(), event.rejected.begin(), event.rejected.end());
-  });
+  const auto told = listen();
   EXPECT_TRUE(publish("amq.fanout", "", "first").confirmed);
   const Fate fate = publish("amq.fanout", "", "second");
   EXPECT_FALSE(fate.confirmed);
   EXPECT_EQ(fate.error, ErrorCode::kQueueFull);
   EXPECT_EQ(fate.text.rfind("overflow", 0), 0u) << fate.text;
+  wait_until_told(*told, 2);
   {
-    const std::lock_guard lock(mutex);
-    ASSERT_EQ(rejected.size(), 1u);
-    EXPECT_EQ(rejected[0].queues, std::vector<std::string>{"full"});
+    const std::lock_guard lock(told->mutex);
+    ASSERT_EQ(told->rejections.size(), 1u);
+    EXPECT_EQ(told->rejections[0].queues, std::vector<std::string>{"full"});
   }
   EXPECT_EQ(take("full"), (Bodies{"first"}));
   for (int i = 0; i < 4; ++i) {
@@ -76,24 +111,18 @@ TEST_F(Limits, Line26RejectPublishNamesTheQueueAndOthersKeepTheirs) {
 
 TEST_F(Limits, Line26OfABatchIsTakenWhatHasRoomInOrderAndAfterACrash) {
   queue("q", {{"x-max-length", 30}, {"x-overflow", "reject-publish"}});
-  std::uint64_t confirmed = 0;
-  std::uint64_t rejected = 0;
-  std::mutex mutex;
-  connection().publisher().on_confirm([&](const ConfirmEvent& event) {
-    const std::lock_guard lock(mutex);
-    for (const SeqRange& range : event.confirmed) confirmed += range.last - range.first + 1;
-    for (const Rejection& one : event.rejected) rejected += one.seqs.last - one.seqs.first + 1;
-  });
+  const auto told = listen();
   Bodies expected;
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(connection().publisher().publish(Message::to_queue("q", std::to_string(i))));
     if (i < 30) expected.push_back(std::to_string(i));
   }
   EXPECT_EQ(connection().publisher().wait_for_confirms(kLong).error().code, ErrorCode::kQueueFull);
+  wait_until_told(*told, 100);
   {
-    const std::lock_guard lock(mutex);
-    EXPECT_EQ(confirmed, 30u);
-    EXPECT_EQ(rejected, 70u);
+    const std::lock_guard lock(told->mutex);
+    EXPECT_EQ(told->confirmed, 30u);
+    EXPECT_EQ(told->rejected(), 70u);
   }
   crash_nodes();
   EXPECT_EQ(publish("", "q", "more").error, ErrorCode::kQueueFull);
