@@ -14,10 +14,9 @@ namespace segue::node {
 class QueueGets {
  public:
   /// The references outlive this.
-  QueueGets(QueueTable& queues, ShardTable& shards, Subscriptions& subscriptions,
-            ReadAhead& read_ahead, UnusedQueues& unused, PeerOutput& output)
-      : queues_(queues),
-        shards_(shards),
+  QueueGets(ShardTable& shards, Subscriptions& subscriptions, ReadAhead& read_ahead,
+            UnusedQueues& unused, PeerOutput& output)
+      : shards_(shards),
         subscriptions_(subscriptions),
         read_ahead_(read_ahead),
         unused_(unused),
@@ -33,7 +32,6 @@ class QueueGets {
   void deliver(const WaitingGet& get, Consumer& consumer, HostedQueue& hosted,
                const MessageRun& run);
 
-  QueueTable& queues_;
   ShardTable& shards_;
   Subscriptions& subscriptions_;
   ReadAhead& read_ahead_;

@@ -48,7 +48,7 @@ struct WithDisk {
         subscriptions({options.peer_delivery_bytes, options.peer_sessions}, queues, shards, output,
                       auto_delete, unused, clock, log),
         settles(queues, shards, subscriptions, output),
-        gets(queues, shards, subscriptions, read_ahead, unused, output),
+        gets(shards, subscriptions, read_ahead, unused, output),
         browse(disk, queues, output, clock),
         requests({"", options.free_disk_limit, options.backup_bytes_per_second,
                   options.backup_directory},
