@@ -52,7 +52,7 @@ class Expiry : public QueueHostTest {
     }
   }
   /// Lets time pass and nothing else.
-  void sleep(milliseconds time) {
+  void pass(milliseconds time) {
     clock.advance(time);
     host->on_tick(clock.now() - time, clock.wall_ms());
   }
@@ -79,13 +79,13 @@ TEST_F(Expiry, AMessageIsNotDeliveredOnceItHasExpired) {
     const std::uint64_t queue = durable ? 1 : 2;
     declare_with_ttl(queue, 1000, durable);
     publish_timed({{"a", -1}, {"b", 300}, {"c", 5000}}, queue);
-    sleep(milliseconds(299));
+    pass(milliseconds(299));
     EXPECT_EQ(drain(queue), (Bodies{"a", "b", "c"}));
     publish_timed({{"a", -1}, {"b", 300}, {"c", 5000}}, queue);
-    sleep(milliseconds(300));
+    pass(milliseconds(300));
     EXPECT_EQ(drain(queue), (Bodies{"a", "c"}));
     publish_timed({{"a", -1}, {"b", 300}, {"c", 5000}}, queue);
-    sleep(milliseconds(1000));
+    pass(milliseconds(1000));
     subscribe(queue, queue);
     settle_down();
     EXPECT_EQ(take_bodies(queue), (Bodies{}));
@@ -130,9 +130,9 @@ TEST_F(Expiry, TimeGoesOnWhileTheNodeIsDown) {
   clock.advance(milliseconds(600));
   open();
   publish_timed({{"b", -1}});
-  sleep(milliseconds(399));
+  pass(milliseconds(399));
   EXPECT_EQ(status(1).ready(), 2u);
-  sleep(milliseconds(1));
+  pass(milliseconds(1));
   EXPECT_EQ(drain(), (Bodies{"b"}));
 }
 
@@ -192,7 +192,7 @@ TEST_F(Expiry, BrowsingLeavesOutWhatHasExpired) {
   declare_with_ttl(1, -1);
   publish_timed({{"1", -1}, {"22", 300}, {"333", -1}, {"4444", 300}});
   EXPECT_EQ(browse(), (Bodies{"1", "2", "3", "4"}));
-  sleep(milliseconds(300));
+  pass(milliseconds(300));
   EXPECT_EQ(browse(), (Bodies{"1", "3"}));
   publish_timed({{"22", 0}});
   EXPECT_EQ(browse(), (Bodies{"1", "3"}));
@@ -203,11 +203,11 @@ TEST_F(Expiry, ATimeToLiveThatChangesHoldsForWhatIsThere) {
   publish_timed({{"a", -1}, {"b", 700}});
   reopen();
   publish_timed({{"c", -1}, {"d", 700}});
-  sleep(milliseconds(500));
+  pass(milliseconds(500));
   v1::QueueDefinition changed = definitions[0];
   (*changed.mutable_arguments())["x-message-ttl"].set_int_value(600);
   host->add_queue(changed);
-  sleep(milliseconds(99));
+  pass(milliseconds(99));
   EXPECT_EQ(drain(), (Bodies{"a", "b", "c", "d"}));
   publish_timed({{"e", -1}});
   wait(milliseconds(2000));
@@ -288,7 +288,7 @@ TEST_F(Expiry, IsAsAPlainModelSaysWhateverHappens) {
           wait(milliseconds(below(1500)));
           break;
         case 4:
-          sleep(milliseconds(below(300)));
+          pass(milliseconds(below(300)));
           break;
         default:
           if (durable && below(2) == 0) reopen();
