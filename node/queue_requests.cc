@@ -118,6 +118,7 @@ void QueueRequests::on_request(PeerId peer, const v1::QueueRequest& request) {
                       reply);
       break;
     case v1::QueueRequest::kBackup:
+    case v1::QueueRequest::kCancelDelayed:
     case v1::QueueRequest::KIND_NOT_SET:
       *reply.mutable_error() = status_error(Code::kNotImplemented, hosted->queue.display_name(),
                                             "a request of a kind that this version does not know");

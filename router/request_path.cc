@@ -83,6 +83,13 @@ void RequestPath::dispatch(const RequestContext& context, Session& session, v1::
       *reply.mutable_cluster_status_ok() = cluster_.report();
       return context.reply(std::move(reply));
     }
+    case v1::Request::kCancelDelayed:
+    case v1::Request::kSetPolicy:
+    case v1::Request::kDeletePolicy:
+    case v1::Request::kListPolicies:
+    case v1::Request::kVhostDeclare:
+    case v1::Request::kVhostDelete:
+    case v1::Request::kListVhosts:
     case v1::Request::OPERATION_NOT_SET:
       break;
   }
