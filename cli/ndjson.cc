@@ -30,6 +30,7 @@ constexpr TextProperty kTexts[] = {
     {"type", &client::Properties::type},
     {"user_id", &client::Properties::user_id},
     {"app_id", &client::Properties::app_id},
+    {"group_id", &client::Properties::group_id},
 };
 
 Status read_text(std::string& to, const std::string& name, const JsonValue& value) {
@@ -76,10 +77,21 @@ Status read_property(client::Properties& to, const std::string& name, const Json
     if (number) to.timestamp = client::Timestamp(std::chrono::milliseconds(*number));
     return number.status();
   }
+  if (name == "delay_ms") {
+    const Result<std::int64_t> number = read_number(name, value, 0, kLongest);
+    if (number) to.delay = std::chrono::milliseconds(*number);
+    return number.status();
+  }
+  if (name == "deliver_at_ms") {
+    const Result<std::int64_t> number = read_number(name, value, 1, kLongest);
+    if (number) to.deliver_at = client::Timestamp(std::chrono::milliseconds(*number));
+    return number.status();
+  }
   std::string known;
   for (const TextProperty& text : kTexts) known += std::string(text.name) + ", ";
-  return wrong("no property \"" + name + "\"; there are: " + known +
-               "headers, delivery_mode, priority, expiration_ms, timestamp_ms");
+  return wrong(
+      "no property \"" + name + "\"; there are: " + known +
+      "headers, delivery_mode, priority, expiration_ms, timestamp_ms, delay_ms, deliver_at_ms");
 }
 
 Status read_properties(client::Properties& to, const JsonValue& value) {
@@ -132,6 +144,10 @@ void write_properties(JsonWriter& json, const client::Properties& properties) {
   }
   if (properties.timestamp) {
     json.field("timestamp_ms", std::int64_t{properties.timestamp->time_since_epoch().count()});
+  }
+  if (properties.delay.count() != 0) json.field("delay_ms", std::int64_t{properties.delay.count()});
+  if (properties.deliver_at) {
+    json.field("deliver_at_ms", std::int64_t{properties.deliver_at->time_since_epoch().count()});
   }
   json.end_object();
 }

@@ -13,7 +13,8 @@ namespace segue::cli {
 ///
 ///     {"body": "text", "exchange": "", "routing_key": "orders",
 ///      "properties": {"content_type": "text/plain", "headers": {"n": 1}, "priority": 3,
-///                     "expiration_ms": 60000, "timestamp_ms": 1700000000000, ...}}
+///                     "expiration_ms": 60000, "timestamp_ms": 1700000000000,
+///                     "delay_ms": 5000, "group_id": "customer 7", ...}}
 ///
 /// A body that is not UTF-8 is "body_base64" instead. A delivery has "queue", "redelivered" and
 /// "delivery_count" too, which publishing ignores.

@@ -85,6 +85,11 @@ void to_wire(const Properties& properties, v1::Properties* wire) {
   wire->set_type(properties.type);
   wire->set_user_id(properties.user_id);
   wire->set_app_id(properties.app_id);
+  wire->set_delay_ms(properties.delay.count());
+  if (properties.deliver_at) {
+    wire->set_deliver_at_ms(properties.deliver_at->time_since_epoch().count());
+  }
+  wire->set_group_id(properties.group_id);
 }
 
 Properties from_wire(const v1::Properties& wire) {
@@ -110,6 +115,11 @@ Properties from_wire(const v1::Properties& wire) {
   properties.type = wire.type();
   properties.user_id = wire.user_id();
   properties.app_id = wire.app_id();
+  properties.delay = std::chrono::milliseconds(wire.delay_ms());
+  if (wire.deliver_at_ms() != 0) {
+    properties.deliver_at = Timestamp(std::chrono::milliseconds(wire.deliver_at_ms()));
+  }
+  properties.group_id = wire.group_id();
   return properties;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/publish_feed.h"
 #include "cli/session.h"
 #include "cli/table_output.h"
+#include "cli/time_text.h"
 
 namespace segue::cli {
 
@@ -39,6 +40,7 @@ constexpr const char* kDescription =
     "Examples:\n"
     "  segue publish --queue orders --body 'hello'\n"
     "  segue publish --queue lines --lines < /var/lib/dpkg/status\n"
+    "  segue publish --queue reminders --body 'call back' --delay 2h\n"
     "  segue publish --exchange amq.topic --routing-key order.eu.created --body '{}' --confirm\n"
     "  segue consume old --until-empty --ndjson | segue publish --ndjson --queue new\n";
 
@@ -95,6 +97,15 @@ class PublishCommand final : public SessionCommand {
     options.duration(expiration_, {"expiration", 0, "TIME",
                                    "delivered within this time or not at all, e.g. 500ms, 30s, 2m "
                                    "(never)"});
+    options.duration(header_.properties.delay,
+                     {"delay", 0, "TIME",
+                      "not delivered before so long after it arrived, e.g. 500ms, 30s, 2h (none)"});
+    options.custom({"deliver-at", 0, "TIME",
+                    "not delivered before this time: 2030-01-31T08:00:00Z, or milliseconds since "
+                    "1970 (UTC)"},
+                   [this](std::string_view value) { return set_deliver_at(value); });
+    options.text(header_.properties.group_id,
+                 {"group-id", 0, "ID", "for queues with message groups"});
     options.text(header_.properties.correlation_id, {"correlation-id", 0, "ID", "for replies"});
     options.text(header_.properties.reply_to,
                  {"reply-to", 0, "QUEUE", "the queue that replies go to"});
@@ -127,6 +138,13 @@ class PublishCommand final : public SessionCommand {
   }
 
  private:
+  Status set_deliver_at(std::string_view text) {
+    Result<std::chrono::sys_time<std::chrono::milliseconds>> time = parse_time(text);
+    if (!time) return time.status();
+    header_.properties.deliver_at = *time;
+    return Status::ok();
+  }
+
   int publish_one(Console& console, PublishFeed& feed, std::string_view body) {
     const client::Status status = feed.publish(client::PreparedHeader(header_), body);
     return status ? static_cast<int>(kExitOk) : failed(console, status.error());

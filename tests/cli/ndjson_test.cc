@@ -38,6 +38,9 @@ TEST(Ndjson, ReadsWhatItWrites) {
   properties.message_id = "m1";
   properties.delivery_mode = 2;
   properties.timestamp = client::Timestamp(std::chrono::milliseconds(-5));
+  properties.delay = std::chrono::milliseconds(1500);
+  properties.deliver_at = client::Timestamp(std::chrono::milliseconds(1'700'000'000'000));
+  properties.group_id = "customer 7";
   properties.headers = {{"bytes", client::Bytes{std::string("\0\xFF", 2)}},
                         {"time", client::Timestamp(std::chrono::milliseconds(7))},
                         {"table", client::Table{{"deep", client::Array{1, "two", 3.5, true}}}},
@@ -70,6 +73,10 @@ TEST(Ndjson, SaysWhichMemberIsWrong) {
   EXPECT_NE(error_of(R"({"body": "", "properties": {"priority": 256}})").find("0 to 255"),
             std::string::npos);
   EXPECT_NE(error_of(R"({"body": "", "properties": {"expiration_ms": -1}})").find("expiration_ms"),
+            std::string::npos);
+  EXPECT_NE(error_of(R"({"body": "", "properties": {"delay_ms": -1}})").find("delay_ms"),
+            std::string::npos);
+  EXPECT_NE(error_of(R"({"body": "", "properties": {"deliver_at_ms": 0}})").find("deliver_at_ms"),
             std::string::npos);
   EXPECT_NE(error_of(R"({"body": "", "properties": {"headers": {"a": {"$bytes": 1}}}})")
                 .find("\"a\": \"$bytes\" must be base64"),

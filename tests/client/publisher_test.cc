@@ -30,6 +30,9 @@ TEST_F(Publishing, SendsMessagesInOrderWithTheirHeaders) {
   header.mandatory = true;
   header.properties.content_type = "text/plain";
   header.properties.expiration = std::chrono::milliseconds(1500);
+  header.properties.delay = std::chrono::milliseconds(2500);
+  header.properties.deliver_at = Timestamp(std::chrono::milliseconds(1'700'000'000'000));
+  header.properties.group_id = "g";
   header.properties.headers = {{"n", 7}, {"nested", Table{{"list", Array{1, "two", 3.5}}}}};
   EXPECT_EQ(*publisher.publish(header, "first"), 1u);
   EXPECT_EQ(*publisher.publish(PreparedHeader::to_queue("q"), "second"), 2u);
@@ -42,6 +45,9 @@ TEST_F(Publishing, SendsMessagesInOrderWithTheirHeaders) {
   EXPECT_EQ(published[0].header.exchange(), "e");
   EXPECT_TRUE(published[0].header.mandatory());
   EXPECT_EQ(published[0].header.properties().expiration(), "1500");
+  EXPECT_EQ(published[0].header.properties().delay_ms(), 2500);
+  EXPECT_EQ(published[0].header.properties().deliver_at_ms(), 1'700'000'000'000);
+  EXPECT_EQ(published[0].header.properties().group_id(), "g");
   const auto& fields = published[0].header.properties().headers();
   EXPECT_EQ(fields.at("n").int_value(), 7);
   EXPECT_EQ(fields.at("nested").table_value().fields().at("list").array_value().values_size(), 3);

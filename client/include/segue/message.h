@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,25 +12,32 @@
 
 namespace segue::client {
 
-/// AMQP's message properties. The broker hands them through and, so far, acts on none of them;
-/// empty ones cost nothing.
+/// AMQP's message properties, and three of Segue's own. The broker hands them through, and goes by
+/// priority, expiration, delay, deliver_at and group_id; empty ones cost nothing.
 struct Properties {
   std::string content_type;
   std::string content_encoding;
   Table headers;
   /// 2: persistent, 1: transient, 0: not said. What counts for durability is the queue.
   std::uint32_t delivery_mode = 0;
-  /// Handed through; queues do not order by it yet.
+  /// The order of a queue with priorities.
   std::uint32_t priority = 0;
   std::string correlation_id;
   std::string reply_to;
-  /// Handed through; messages do not expire yet.
+  /// Delivered within this time or not at all.
   std::optional<std::chrono::milliseconds> expiration;
   std::string message_id;
   std::optional<Timestamp> timestamp;
   std::string type;
   std::string user_id;
   std::string app_id;
+  /// Not delivered before so long after its arrival at the queue; zero: at once.
+  std::chrono::milliseconds delay{0};
+  /// Not delivered before this time, by the clock of the queue's node. With `delay`, the later of
+  /// both counts.
+  std::optional<Timestamp> deliver_at;
+  /// The messages of one group go to one consumer at a time, in a queue with message groups.
+  std::string group_id;
 
   bool operator==(const Properties&) const = default;
 };
