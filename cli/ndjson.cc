@@ -123,7 +123,10 @@ Status read_member(client::Message& to, const std::string& name, const JsonValue
     to.header.mandatory = *truth;
     return Status::ok();
   }
-  if (name == "queue" || name == "redelivered" || name == "delivery_count") return Status::ok();
+  for (const std::string_view ignored :
+       {"queue", "redelivered", "delivery_count", "place", "body_bytes"}) {
+    if (name == ignored) return Status::ok();
+  }
   return wrong("no member \"" + name +
                "\"; there are: body, body_base64, exchange, routing_key, mandatory, properties");
 }
@@ -150,6 +153,14 @@ void write_properties(JsonWriter& json, const client::Properties& properties) {
     json.field("deliver_at_ms", std::int64_t{properties.deliver_at->time_since_epoch().count()});
   }
   json.end_object();
+}
+
+void write_body(JsonWriter& json, std::string_view body) {
+  if (is_utf8(body)) {
+    json.field("body", body);
+  } else {
+    json.field("body_base64", base64_encode(body));
+  }
 }
 
 }  // namespace
@@ -181,13 +192,30 @@ std::string message_line(const std::string& queue, const DeliveredMessage& messa
     json.key("properties");
     write_properties(json, properties);
   }
-  if (is_utf8(message.body)) {
-    json.field("body", message.body);
-  } else {
-    json.field("body_base64", base64_encode(message.body));
-  }
+  write_body(json, message.body);
   json.end_object();
   return json.take() + "\n";
+}
+
+std::string browsed_line(const std::string& queue, const BrowsedMessage& message,
+                         const client::Properties& properties) {
+  JsonWriter json;
+  json.begin_object().field("queue", queue).field("place", message.place);
+  json.field("exchange", message.exchange).field("routing_key", message.routing_key);
+  if (!(properties == client::Properties())) {
+    json.key("properties");
+    write_properties(json, properties);
+  }
+  json.field("body_bytes", message.body_bytes);
+  if (message.body) write_body(json, *message.body);
+  json.end_object();
+  return json.take() + "\n";
+}
+
+std::string properties_text(const client::Properties& properties) {
+  JsonWriter json;
+  write_properties(json, properties);
+  return json.take();
 }
 
 }  // namespace segue::cli

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,5 +36,20 @@ struct DeliveredMessage {
 /// The line for a message that came from `queue`, with its newline.
 std::string message_line(const std::string& queue, const DeliveredMessage& message,
                          const client::Properties& properties);
+
+/// A message that was looked at in its queue.
+struct BrowsedMessage {
+  std::uint64_t place = 0;
+  std::string_view exchange;
+  std::string_view routing_key;
+  /// Left out of the line: nothing.
+  std::optional<std::string_view> body;
+  std::uint64_t body_bytes = 0;
+};
+/// The line for it, with its newline; "place" and "body_bytes" are ignored by publishing.
+std::string browsed_line(const std::string& queue, const BrowsedMessage& message,
+                         const client::Properties& properties);
+/// Those that are set, as "properties" in a line.
+std::string properties_text(const client::Properties& properties);
 
 }  // namespace segue::cli

@@ -34,12 +34,6 @@ std::vector<MessageRun> beginning(const std::vector<MessageRun>& runs, std::uint
   return kept;
 }
 
-std::uint64_t count_of(const std::vector<MessageRun>& runs) {
-  std::uint64_t count = 0;
-  for (const MessageRun& run : runs) count += run.count;
-  return count;
-}
-
 }  // namespace
 
 void QueueBrowse::on_browse(PeerId peer, std::uint64_t request_id, const HostedQueue& hosted,
@@ -72,10 +66,10 @@ void QueueBrowse::loaded(Page page, Sequence wanted,
   const HostedQueue* const hosted = queues_.find(page.queue);
   if (hosted == nullptr) return fail(page, Status(Code::kNotFound, "the queue was deleted"));
   if (!result.is_ok()) return fail(page, result.status());
-  page.corrupt += result->corrupt.size();
   const Sequence through = std::min(result->scanned_through, wanted);
   const auto runs = hosted->queue.without_expired(result->runs, clock_.wall_ms);
-  if (!runs.empty()) return answer(page, runs, through, hosted->queue);
+  if (!runs.empty()) return answer(page, runs, through, hosted->queue, result->corrupt);
+  page.corrupt += result->corrupt.size();
   // Nothing is left there: at most once for each part of the queue, since `after` rises.
   if (through <= page.after) {
     return fail(page, Status(Code::kInternalError,
@@ -98,12 +92,16 @@ void QueueBrowse::read_memory(const Page& page, const Queue& queue) {
   answer(page, runs, through, queue);
 }
 
-void QueueBrowse::answer(const Page& page, const std::vector<MessageRun>& runs, Sequence through,
-                         const Queue& queue) {
+void QueueBrowse::answer(Page page, const std::vector<MessageRun>& runs, Sequence through,
+                         const Queue& queue, const std::vector<Sequence>& corrupt) {
   const std::vector<MessageRun> kept = beginning(runs, page.max_bytes);
-  if (count_of(kept) < count_of(runs)) through = kept.back().last();
+  // The place of the last message, so that its reader can name it.
+  if (!kept.empty()) through = kept.back().last();
+  // Those behind it count when the reader comes there.
+  page.corrupt += static_cast<std::uint64_t>(
+      std::count_if(corrupt.begin(), corrupt.end(), [&](Sequence at) { return at <= through; }));
   const bool more_here = through < queue.applied_through();
-  const std::uint64_t place = page.lanes_behind && !more_here
+  const std::uint64_t place = kept.empty() && page.lanes_behind && !more_here
                                   ? (page.lanes_before + 1) << kLanesShift
                                   : page.lanes_before << kLanesShift | through.value;
   send(page, kept, place, more_here || page.lanes_behind);

@@ -40,8 +40,8 @@ class QueueBrowse {
   void read(const Page& page, const Queue& queue);
   void read_memory(const Page& page, const Queue& queue);
   void loaded(Page page, Sequence wanted, const Result<storage::LoadedMessages>& result);
-  void answer(const Page& page, const std::vector<MessageRun>& runs, Sequence through,
-              const Queue& queue);
+  void answer(Page page, const std::vector<MessageRun>& runs, Sequence through, const Queue& queue,
+              const std::vector<Sequence>& corrupt = {});
   void send(const Page& page, const std::vector<MessageRun>& runs, std::uint64_t through,
             bool more);
   void fail(const Page& page, const Status& status);

@@ -11,6 +11,7 @@
 
 #include "cli/commands/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/message_filter.h"
 #include "cli/session.h"
 #include "cli/table_output.h"
 #include "client/convert.h"
@@ -57,6 +58,9 @@ constexpr const char* kDescription =
     "counted\n"
     "(with --remove, together with those that others took meanwhile).\n"
     "\n"
+    "With --filter only the messages like that are in the stream, of those that were there at the "
+    "beginning.\n"
+    "\n"
     "Examples:\n"
     "  segue export orders > orders.segue\n"
     "  segue export orders --remove > orders.segue\n"
@@ -68,11 +72,23 @@ constexpr std::uint64_t kPrefetchBytes = 8 << 20;
 constexpr std::chrono::milliseconds kSlice{200};
 
 class ExportCommand final : public SessionCommand {
+ public:
+  Status check(const OptionTable& /*options*/) override {
+    if (remove_ && !filters_.empty()) {
+      return Status(Code::kInvalidConfig, "--remove and --filter exclude each other");
+    }
+    for (const std::string& expression : filters_) {
+      SEGUE_RETURN_IF_ERROR(filter_.add(expression));
+    }
+    return Status::ok();
+  }
+
  protected:
   void declare_own(OptionTable& options) override {
     options.positional(queue_, {"QUEUE", "the queue's name", true, OptionTable::Names::kQueues});
     options.flag(remove_, {"remove", 0, "", "take the messages out of the queue"});
     options.number(count_, {"count", 'n', "N", "the first N messages at most"}, 0, UINT64_MAX);
+    options.list(filters_, {"filter", 'f', "EXPR", "only messages like this; may be given again"});
   }
   std::string queue() const override { return queue_; }
 
@@ -91,6 +107,7 @@ class ExportCommand final : public SessionCommand {
     }
     const std::uint64_t there = status->ready + (remove_ ? 0 : status->unacked);
     limit_ = std::min(there, count_.value_or(UINT64_MAX));
+    there_ = there;
     const SystemClock clock;
     SystemRandom random;
     if (!console.write(writer_.header({queue_, clock.wall_ms(), random.next_u64()}))) {
@@ -152,8 +169,9 @@ class ExportCommand final : public SessionCommand {
   int copy(Console& console, client::Connection& connection) {
     std::uint64_t after = 0;
     std::uint64_t written = 0;
+    std::uint64_t looked_at = 0;
     bool more = true;
-    while (more && written < limit_) {
+    while (more && written < limit_ && looked_at < there_) {
       if (console.stop_requested()) return kExitInterrupted;
       auto page = connection.admin().browse(queue_, after, kBlockBytes);
       if (!page) {
@@ -161,7 +179,8 @@ class ExportCommand final : public SessionCommand {
         return report(console, "export '" + queue_ + "'", page.error());
       }
       for (const client::Message& message : page->messages) {
-        if (written == limit_) break;
+        if (written == limit_ || looked_at++ == there_) break;
+        if (!filter_.matches(message.header)) continue;
         if (add(message.header, message.body)) {
           ++written;
         } else {
@@ -251,6 +270,9 @@ class ExportCommand final : public SessionCommand {
   std::string queue_;
   bool remove_ = false;
   std::optional<std::uint64_t> count_;
+  std::vector<std::string> filters_;
+  MessageFilter filter_;
+  std::uint64_t there_ = 0;  // when it began
   std::uint64_t limit_ = 0;
   std::uint64_t taken_ = 0;  // out of the queue
   ExportWriter writer_;
@@ -265,7 +287,8 @@ class ExportCommand final : public SessionCommand {
 }  // namespace
 
 CommandEntry export_command() {
-  return {"export", "write a queue's messages, with all that belongs to them", kDescription,
+  return {"export", "write a queue's messages, with all that belongs to them",
+          std::string(kDescription) + "\n" + kFilterHelp,
           [] { return std::make_unique<ExportCommand>(); }};
 }
 

@@ -22,6 +22,8 @@ const std::vector<CommandEntry>& command_table() {
       publish_command(),
       consume_command(),
       get_command(),
+      browse_command(),
+      move_command(),
       purge_command("purge"),
       export_command(),
       import_command(),

@@ -7,6 +7,7 @@
 #include "segue/consumer.h"
 #include "segue/delivery.h"
 #include "segue/error.h"
+#include "segue/held_deliveries.h"
 #include "segue/message.h"
 #include "segue/options.h"
 #include "segue/publisher.h"

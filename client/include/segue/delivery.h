@@ -53,6 +53,7 @@ class Delivery {
 
  private:
   friend class Deliveries;
+  friend class HeldDeliveries;
   Delivery(std::shared_ptr<const DeliveredFrame> frame, std::uint32_t index)
       : frame_(std::move(frame)), index_(index) {}
 
