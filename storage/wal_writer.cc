@@ -64,8 +64,11 @@ WalWriter::WalWriter(FileSystem& files, WalOptions options, const RecoveredWal& 
       handovers_(kMaxInFlight),
       reports_(kMaxInFlight),
       appender_(files_, recovered.last_group, stopping_) {
+  // Each life begins a file of its own. What earlier ones left empty in theirs is taken from the
+  // disk all the same: it counts, so that a node that is killed again and again makes checkpoints.
   for (const WalFileUse& file : used_) {
-    stretches_.push_back({file.used_bytes - kWalBlock, file.highest});
+    const bool last = &file == &used_.back();
+    stretches_.push_back({(last ? file.used_bytes : file.file_bytes) - kWalBlock, file.highest});
     written_bytes_ += stretches_.back().bytes;
   }
 }

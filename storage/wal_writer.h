@@ -27,9 +27,11 @@ namespace segue::storage {
 struct WalUsage {
   std::uint64_t file_bytes =
       0;  // of files that hold records still needed, and the one being written
-  std::uint64_t written_bytes = 0;  // behind the oldest record that is not released
-  bool space_low = false;           // only records that use the reserve are taken
-  std::string space_problem;        // why the next file could not be made; empty when all is well
+  // Behind the oldest record that is not released; of earlier lives' files, which nothing is
+  // written to any more, all but the last count in full.
+  std::uint64_t written_bytes = 0;
+  bool space_low = false;     // only records that use the reserve are taken
+  std::string space_problem;  // why the next file could not be made; empty when all is well
 };
 
 /// Appends to the node's write-ahead log with group commit.

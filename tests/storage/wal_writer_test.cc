@@ -238,6 +238,27 @@ TEST(WalWriter, WhatIsReleasedOfTheFileBeingWrittenDoesNotCountAsWritten) {
   EXPECT_EQ(wal.wal->usage().written_bytes, 0u);
 }
 
+TEST(WalWriter, WhatEarlierLivesLeftEmptyCountsAsWritten) {
+  WalHarness wal;
+  wal.options.file_bytes = 1 << 20;
+  constexpr std::uint64_t kLives = 5;
+  for (std::uint64_t life = 1; life <= kLives; ++life) {
+    ASSERT_TRUE(wal.open());
+    // All files but the last of these, which has room.
+    EXPECT_GE(wal.wal->usage().written_bytes, life < 2 ? 0 : (life - 2) * ((1 << 20) - kWalBlock));
+    ASSERT_TRUE(wal.write(WalHarness::record(1, life)));
+    wal.kill();
+  }
+  ASSERT_TRUE(wal.open());
+  const std::uint64_t written = wal.wal->usage().written_bytes;
+  EXPECT_GE(written, (kLives - 1) * ((1 << 20) - kWalBlock));
+  EXPECT_LT(written, kLives * ((1 << 20) - kWalBlock)) << "the last file has room: it is not full";
+  wal.wal->release(kOne, LogIndex(kLives - 1));
+  EXPECT_LT(wal.wal->usage().written_bytes, 1u << 20);
+  wal.wal->release(kOne, LogIndex(kLives));
+  EXPECT_EQ(wal.wal->usage().written_bytes, 0u);
+}
+
 TEST(WalWriter, AQuietShardThatPinsTheOldestFileIsNamed) {
   WalHarness wal;
   ASSERT_TRUE(wal.open());
