@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tests/storage/model_node.h"
 
@@ -141,10 +142,30 @@ class Workload {
 
   void command(ModelNode& node, std::uint64_t queue, const char* kind, std::uint64_t first,
                std::uint64_t last) {
-    if (kind_ == Kind::kLikely && *kind == 'S') {
-      last = std::min(last, node.next_sequence(queue) - 1);
-      if (first > last) return;
+    if (kind_ == Kind::kLikely && *kind == 'S') return settle_held(node, queue, first, last);
+    command_as_is(node, queue, kind, first, last);
+  }
+
+  /// Settles what is held between `first` and `last`, a command for each stretch of it.
+  void settle_held(ModelNode& node, std::uint64_t queue, std::uint64_t first, std::uint64_t last) {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> stretches;
+    if (const auto held = model_.find(queue); held != model_.end()) {
+      const ModelQueue& messages = held->second;
+      for (auto at = messages.lower_bound(first); at != messages.end() && at->first <= last; ++at) {
+        if (stretches.empty() || stretches.back().second + 1 != at->first) {
+          stretches.emplace_back(at->first, at->first);
+        } else {
+          stretches.back().second = at->first;
+        }
+      }
     }
+    for (const auto& [begin, end] : stretches) {
+      if (!node.dead()) command_as_is(node, queue, "S", begin, end);
+    }
+  }
+
+  void command_as_is(ModelNode& node, std::uint64_t queue, const char* kind, std::uint64_t first,
+                     std::uint64_t last) {
     const std::string text = std::string(kind) + " " + std::to_string(queue) + " " +
                              std::to_string(first) + " " + std::to_string(last);
     if (node.run(queue, text)) {
