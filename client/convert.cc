@@ -248,6 +248,10 @@ QueueDescription from_wire(const v1::QueueDescription& wire) {
   queue.dead_letter_dropped = wire.dead_letter_dropped();
   queue.expired_total = wire.expired_total();
   queue.dropped_total = wire.dropped_total();
+  queue.deduplicated_total = wire.deduplicated_total();
+  queue.dedupe_entries = wire.dedupe_entries();
+  queue.dedupe_bytes = wire.dedupe_bytes();
+  queue.groups = wire.groups();
   return queue;
 }
 

@@ -225,6 +225,13 @@ Status check_queue(const v1::QueueDefinition& queue) {
                    ": the argument 'x-dead-letter-routing-key' needs 'x-dead-letter-exchange'; "
                    "give that too (an empty text is the default exchange)");
   }
+  if (is_set(queue, kMessageGroups) && value_of(queue, kMaxPriority) != nullptr) {
+    return refused(
+        object +
+        ": 'x-message-groups' and 'x-max-priority' contradict each other: the messages of "
+        "a group are delivered in order, and priorities would change it; give one of "
+        "them");
+  }
   return {};
 }
 

@@ -115,6 +115,8 @@ class Consumer {
     if (leases_ != nullptr) leases_->settled_below(*this, unacked_.lowest(next_number_));
   }
 
+  /// It waits in its queue's ring for its turn.
+  bool in_ring() const { return in_ring_; }
   /// It is not in its queue's ring. If that is for lack of room in the budget, it is in line there.
   void wait_for_room();
   void end_wait();

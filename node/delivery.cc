@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "node/delivery_bounds.h"
+
 namespace segue::node {
 
 namespace {
 
-// What one turn gives out at most: of one queue, and of all.
-constexpr std::uint64_t kQueueMessages = 8192;
-constexpr std::uint64_t kQueueBytes = 4 << 20;
+// What one turn gives out at most, of all queues.
 constexpr std::uint64_t kTurnMessages = 32768;
 constexpr std::uint64_t kTurnBytes = 16 << 20;
 
@@ -40,8 +40,12 @@ bool Delivery::serve(HostedQueue& hosted) {
   queue_bytes_ = 0;
   bool more = gets_.serve(hosted);
   slice_ = slice_for(hosted);
-  while (more && queue_messages_ < kQueueMessages && queue_bytes_ < kQueueBytes) {
-    more = hosted.readers && hosted.readers->ring.front() != nullptr && serve_slice(hosted);
+  if (hosted.groups) {
+    more = more && serve_groups(hosted);
+  } else {
+    while (more && has_room()) {
+      more = hosted.readers && hosted.readers->ring.front() != nullptr && serve_slice(hosted);
+    }
   }
   send_frames();
   HostedQueue& lane = hosted.front_lane();
@@ -50,6 +54,10 @@ bool Delivery::serve(HostedQueue& hosted) {
   turn_messages_ += queue_messages_;
   turn_bytes_ += queue_bytes_;
   return more;
+}
+
+bool Delivery::has_room() const {
+  return queue_messages_ < kQueueMessages && queue_bytes_ < kQueueBytes;
 }
 
 std::uint64_t Delivery::slice_for(HostedQueue& hosted) {
@@ -78,12 +86,14 @@ bool Delivery::serve_slice(HostedQueue& hosted) {
     ring.rotate();
   }
   // What comes next is too large for its credit, or the credit is used up.
-  if (admitted < next.run.count || !consumer.has_credit()) {
-    ring.withdraw(consumer);
-    consumer.wait_for_room();
-    slice_ = slice_for(hosted);
-  }
+  if (admitted < next.run.count || !consumer.has_credit()) no_more(hosted, consumer);
   return true;
+}
+
+void Delivery::no_more(HostedQueue& hosted, Consumer& consumer) {
+  hosted.readers->ring.withdraw(consumer);
+  consumer.wait_for_room();
+  slice_ = slice_for(hosted);
 }
 
 void Delivery::give(HostedQueue& hosted, Consumer& consumer, const MessageRun& run) {

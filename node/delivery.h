@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "node/delivery_frame.h"
+#include "node/group_reader.h"
 #include "node/peer_output.h"
 #include "node/queue_gets.h"
 #include "node/queue_table.h"
@@ -26,7 +27,8 @@ class Delivery {
         subscriptions_(subscriptions),
         output_(output),
         read_ahead_(read_ahead),
-        gets_(gets) {}
+        gets_(gets),
+        group_reader_(shards) {}
 
   void end_turn();
 
@@ -42,6 +44,11 @@ class Delivery {
   static std::uint64_t slice_for(HostedQueue& hosted);
   /// One slice for the consumer whose turn it is; false when the queue has nothing more for now.
   bool serve_slice(HostedQueue& hosted);
+  /// The same for a queue with message groups (delivery_groups.cc).
+  bool serve_groups(HostedQueue& hosted);
+  bool serve_group_slice(HostedQueue& hosted, Consumer& consumer);
+  bool has_room() const;
+  void no_more(HostedQueue& hosted, Consumer& consumer);
   void give(HostedQueue& hosted, Consumer& consumer, const MessageRun& run);
   DeliveryFrame& frame_of(Consumer& consumer);
   void send_frames();
@@ -52,6 +59,7 @@ class Delivery {
   PeerOutput& output_;
   ReadAhead& read_ahead_;
   QueueGets& gets_;
+  GroupReader group_reader_;
   std::vector<Open> open_;  // the first open_count_ are in use, for the queue being served
   std::size_t open_count_ = 0;
   std::uint64_t turn_messages_ = 0;

@@ -25,6 +25,10 @@ class MemoryBudget {
   /// What was read from disk, counted from now on: each batch once, however many runs are of it.
   storage::LoadedMessages tracked(const storage::LoadedMessages& loaded);
 
+  /// What is kept beside messages, and no more.
+  void add(std::uint64_t bytes) { used_->fetch_add(bytes, std::memory_order_relaxed); }
+  void remove(std::uint64_t bytes) { used_->fetch_sub(bytes, std::memory_order_relaxed); }
+
   /// What the process may take.
   std::uint64_t limit() const { return limit_; }
   std::uint64_t used() const { return used_->load(std::memory_order_relaxed); }

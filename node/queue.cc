@@ -175,7 +175,8 @@ Queue::Next Queue::next(std::uint32_t max_count, std::int64_t now_ms) {
     lose(ready_);
     return {};
   }
-  Next next = active().returned.empty() ? next_fresh(max_count) : next_returned(max_count);
+  const bool returned = !by_number_ && !active().returned.empty();
+  Next next = returned ? next_returned(max_count) : next_fresh(max_count);
   if (next.wait == Wait::kNothing) set_apart_expired(next, now_ms);
   return next;
 }
@@ -186,6 +187,22 @@ Queue::Next Queue::next_returned(std::uint32_t max_count) {
   if (!run || run->first.value != range.first) return {Wait::kDisk, {}};
   run->count = std::min(run->count, max_count);
   return {Wait::kNothing, *std::move(run)};
+}
+
+Queue::Next Queue::next_at(Sequence sequence, std::uint32_t max_count, std::int64_t now_ms) {
+  NumberRange range;
+  const bool there = active_ && active_->returned.find_from(sequence.value, &range) &&
+                     range.first <= sequence.value;
+  if (!there || max_count == 0) return {};
+  auto run = active_->messages.first_run(sequence, Sequence{range.last});
+  if (!run || run->first != sequence) {
+    wanted_ = sequence;
+    return {Wait::kDisk, {}};
+  }
+  run->count = std::min(run->count, max_count);
+  Next next{Wait::kNothing, *std::move(run)};
+  set_apart_expired(next, now_ms);
+  return next;
 }
 
 Queue::Next Queue::next_fresh(std::uint32_t max_count) {
@@ -200,7 +217,7 @@ Queue::Next Queue::next_fresh(std::uint32_t max_count) {
     cursor_ = std::max(cursor_, through.next());
     window_bytes_ = 0;
     if (has_gap()) return {Wait::kDisk, {}};
-    lose(ready_);
+    lose(ready_ - std::min(active_->returned.count(), ready_));
     return {};
   }
   // Over settled ones: the mark is reserved from here on, however far it was before them.
@@ -218,9 +235,18 @@ void Queue::leave_head(const MessageRun& run) {
   if (run.first < cursor_) {
     active_->returned.remove({run.first.value, run.last().value});
   } else {
-    if (has_gap()) window_bytes_ -= std::min(window_bytes_, run.body_bytes());
-    cursor_ = run.last().next();
+    pass(run);
   }
+}
+
+void Queue::pass(const MessageRun& run) {
+  if (has_gap()) window_bytes_ -= std::min(window_bytes_, run.body_bytes());
+  cursor_ = run.last().next();
+}
+
+void Queue::set_aside(const MessageRun& run) {
+  pass(run);
+  active_->returned.add({run.first.value, run.last().value});
 }
 
 void Queue::take(const MessageRun& run) {

@@ -116,7 +116,14 @@ class Queue {
   };
   /// What is to be delivered next: messages that stand side by side, at most `max_count`.
   Next next(std::uint32_t max_count, std::int64_t now_ms);
-  /// The run (next()'s, or its beginning) is unacked from now on.
+  /// From now on what came back, or was set aside, is no next(): next_at() gives it.
+  void set_by_number() { by_number_ = true; }
+  /// The ready message before the cursor, with those that follow it side by side, at most
+  /// `max_count`; kEmpty: it is not ready any more.
+  Next next_at(Sequence sequence, std::uint32_t max_count, std::int64_t now_ms);
+  /// The run, next()'s or its beginning, stays ready, but stands before the cursor from now on.
+  void set_aside(const MessageRun& run);
+  /// The run (next()'s or next_at()'s, or its beginning) is unacked from now on.
   void take(const MessageRun& run);
   /// Whether any message of the run may have been delivered before.
   bool any_redelivered(const MessageRun& run) const;
@@ -281,6 +288,7 @@ class Queue {
   /// Cuts the run where expired and others meet.
   void set_apart_expired(Next& next, std::int64_t now_ms) const;
   void leave_head(const MessageRun& run);
+  void pass(const MessageRun& run);
   /// The range that holds `sequence`, or the next above it, of messages that are not ready though
   /// they were never delivered: leaving or dead. False if there is none.
   bool find_away(std::uint64_t sequence, NumberRange* found) const;
@@ -300,6 +308,7 @@ class Queue {
   void save_dead(v1::QueueState& state) const;
   void restore_dead(const v1::QueueState& state);
   LoadPlan plan_returned(NumberRange first) const;
+  std::optional<LoadPlan> plan_gap_load(std::uint64_t window) const;
   std::vector<NumberRange> finish_returned_load(const LoadPlan& plan,
                                                 const storage::LoadedMessages& loaded);
   std::vector<NumberRange> finish_gap_load(const LoadPlan& plan,
@@ -315,11 +324,13 @@ class Queue {
   bool auto_delete_ = false;
   bool loading_ = false;
   bool storing_ = false;
+  bool by_number_ = false;
   std::string name_;
 
   Sequence next_{1};          // to be stamped
   Sequence applied_next_{1};  // one above the last applied
   Sequence cursor_{1};        // everything from here on was never delivered
+  Sequence wanted_{0};        // next_at() needs it from disk
   Sequence gap_begin_{0};
   Sequence gap_end_{0};
   Sequence stored_through_{0};   // unsettled messages up to here were given to store()

@@ -5,11 +5,22 @@ namespace segue::node {
 namespace {
 
 constexpr const QueueArgument* kArguments[] = {
-    &kConsumerTimeout, &kDeadLetterExchange, &kDeadLetterRoutingKey,
-    &kDeliveryLimit,   &kDurabilityArgument, &kExpires,
-    &kGcMinBytes,      &kGcMinMessages,      &kGcValidPercent,
-    &kMaxLength,       &kMaxLengthBytes,     &kMaxPriority,
-    &kMessageTtl,      &kOverflow,           &kSingleActiveConsumer,
+    &kConsumerTimeout,
+    &kDeadLetterExchange,
+    &kDeadLetterRoutingKey,
+    &kDeliveryLimit,
+    &kDurabilityArgument,
+    &kExpires,
+    &kGcMinBytes,
+    &kGcMinMessages,
+    &kGcValidPercent,
+    &kMaxLength,
+    &kMaxLengthBytes,
+    &kMaxPriority,
+    &kMessageGroups,
+    &kMessageTtl,
+    &kOverflow,
+    &kSingleActiveConsumer,
 };
 
 std::string names_of(bool only_changeable) {

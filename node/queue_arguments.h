@@ -63,6 +63,7 @@ inline constexpr QueueArgument kOverflow{"x-overflow", QueueArgument::Kind::kWor
                                          true};
 inline constexpr QueueArgument kSingleActiveConsumer{"x-single-active-consumer",
                                                      QueueArgument::Kind::kBoolean};
+inline constexpr QueueArgument kMessageGroups{"x-message-groups", QueueArgument::Kind::kBoolean};
 inline constexpr QueueArgument kMaxPriority{"x-max-priority", QueueArgument::Kind::kNumber, 1, 255};
 inline constexpr QueueArgument kExpires = changeable_number("x-expires", 1, kMaxExpirationMs);
 inline constexpr QueueArgument kConsumerTimeout =

@@ -29,7 +29,7 @@ bool QueueGets::serve(HostedQueue& hosted) {
     Consumer* consumer = subscriptions_.find(get.peer, get.consumer);
     if (consumer != nullptr) {
       HostedQueue& lane = hosted.front_lane();
-      const Queue::Next next = shards_.of(lane).next(lane, 1);
+      const Queue::Next next = this->next(lane, *consumer);
       // Of a lane that turned out to be empty the next one takes the place.
       if (next.wait == Queue::Wait::kEmpty && &lane != &hosted) continue;
       if (next.wait == Queue::Wait::kDisk) read_ahead_.consider(lane);
@@ -41,6 +41,10 @@ bool QueueGets::serve(HostedQueue& hosted) {
   }
   hosted.drop_readers_if_unused();
   return true;
+}
+
+Queue::Next QueueGets::next(HostedQueue& lane, Consumer& consumer) {
+  return lane.groups ? group_reader_.next_for_get(lane, consumer) : shards_.of(lane).next(lane, 1);
 }
 
 void QueueGets::deliver(const WaitingGet& get, Consumer& consumer, HostedQueue& lane,
@@ -57,6 +61,7 @@ void QueueGets::deliver(const WaitingGet& get, Consumer& consumer, HostedQueue& 
     *reply.mutable_delivery() = std::move(built.delivery);
     bodies = std::move(built.bodies);
     queue.take(run);
+    if (!get.no_ack && lane.groups) group_reader_.given(lane, consumer, run);
     if (!get.no_ack) subscriptions_.lease(consumer, lane, {number, number});
     if (get.no_ack) {
       queue.end_unacked(1);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "node/group_reader.h"
 #include "node/peer_output.h"
 #include "node/queue_table.h"
 #include "node/read_ahead.h"
@@ -20,7 +21,8 @@ class QueueGets {
         subscriptions_(subscriptions),
         read_ahead_(read_ahead),
         unused_(unused),
-        output_(output) {}
+        output_(output),
+        group_reader_(shards) {}
 
   void on_get(PeerId peer, std::uint64_t request_id, HostedQueue& hosted, const v1::QueueGet& get);
   /// Answers what can be answered; false while a get waits.
@@ -29,6 +31,7 @@ class QueueGets {
   void end_gets_of(HostedQueue& hosted);
 
  private:
+  Queue::Next next(HostedQueue& lane, Consumer& consumer);
   void deliver(const WaitingGet& get, Consumer& consumer, HostedQueue& hosted,
                const MessageRun& run);
 
@@ -37,6 +40,7 @@ class QueueGets {
   ReadAhead& read_ahead_;
   UnusedQueues& unused_;
   PeerOutput& output_;
+  GroupReader group_reader_;
 };
 
 }  // namespace segue::node

@@ -296,6 +296,7 @@ void QueueRequests::describe(const HostedQueue& hosted, v1::QueueDescription& de
   description.set_auto_delete(queue.auto_delete());
   description.set_available(true);
   description.set_consumers(hosted.consumer_count());
+  if (hosted.groups) description.set_groups(hosted.groups->owned());
   hosted.each_lane([&](const HostedQueue& lane) { add_counts(lane.queue, description); });
 }
 

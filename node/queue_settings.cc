@@ -24,6 +24,7 @@ std::shared_ptr<const DeadLettering> dead_lettering_of(const v1::QueueDefinition
 QueueSettings settings_of(const v1::QueueDefinition& definition) {
   QueueSettings settings;
   settings.single_active_consumer = is_set(definition, kSingleActiveConsumer);
+  settings.message_groups = is_set(definition, kMessageGroups);
   settings.max_priority =
       static_cast<std::uint8_t>(number_of(definition, kMaxPriority).value_or(0));
   settings.dead_letters = dead_lettering_of(definition);

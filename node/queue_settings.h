@@ -36,6 +36,7 @@ struct QueueLimits {
 /// its definition changes.
 struct QueueSettings {
   bool single_active_consumer = false;
+  bool message_groups = false;
   std::uint8_t max_priority = 0;                      // 0: the queue has no priorities
   Duration expires{};                                 // deleted after so long unused; 0: never
   Duration consumer_timeout{};                        // unsettled for longer, it comes back; 0: off

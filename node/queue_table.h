@@ -13,6 +13,7 @@
 #include "common/ids.h"
 #include "node/consumer.h"
 #include "node/consumer_ring.h"
+#include "node/message_groups.h"
 #include "node/peer_output.h"
 #include "node/queue.h"
 #include "node/queue_settings.h"
@@ -65,6 +66,7 @@ struct HostedQueue {
 
   Queue queue;
   std::unique_ptr<QueueReaders> readers;  // null: none
+  std::unique_ptr<MessageGroups> groups;  // of a queue with message groups
   bool deleting = false;                  // the catalog was asked to delete it
   QueueSettings settings;
   HostedQueue* whole = nullptr;     // of a lane above 0: the queue that it belongs to

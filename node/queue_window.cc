@@ -19,19 +19,31 @@ constexpr std::uint64_t kSmallHole = 64;
 std::optional<Queue::LoadPlan> Queue::plan_load(std::uint64_t window) const {
   if (loading_) return std::nullopt;
   if (active_ && !active_->returned.empty()) {
-    const NumberRange first = active_->returned.front();
+    NumberRange first = active_->returned.front();
+    if (by_number_) {
+      // The one that is wanted, if it is still ready.
+      if (!active_->returned.find_from(wanted_.value, &first) || first.first > wanted_.value) {
+        return plan_gap_load(window);
+      }
+      first.first = wanted_.value;
+    }
     const auto run = active_->messages.first_run(Sequence{first.first}, Sequence{first.last});
     if (!run || run->first.value != first.first) return plan_returned(first);
   }
+  return plan_gap_load(window);
+}
+
+std::optional<Queue::LoadPlan> Queue::plan_gap_load(std::uint64_t window) const {
   if (!has_gap() || window_bytes_ >= window) return std::nullopt;
   return LoadPlan{gap_begin_, Sequence{gap_end_.value - 1}, false};
 }
 
 Queue::LoadPlan Queue::plan_returned(NumberRange first) const {
   std::uint64_t through = first.last;
-  for (const auto& [next_first, next_last] : active_->returned.ranges()) {
-    if (next_first > through + kSmallHole) break;
-    through = next_last;
+  const RangeSet::Map& ranges = active_->returned.ranges();
+  for (auto next = ranges.upper_bound(first.first); next != ranges.end(); ++next) {
+    if (next->first > through + kSmallHole) break;
+    through = next->second;
   }
   return {Sequence{first.first}, Sequence{through}, true};
 }

@@ -107,6 +107,10 @@ void Shard::define(HostedQueue& queue, const std::string& name, QueueDurability 
     messages.start_empty();
   }
   messages.set_ttl(queue.settings.ttl_ms, context_.clock.wall_ms);
+  if (queue.settings.message_groups && queue.whole == nullptr && !queue.groups) {
+    queue.groups = std::make_unique<MessageGroups>(context_.memory);
+    messages.set_by_number();
+  }
   if (messages.ready() > 0) context_.queues.note_expiring(queue);
   messages.count_ready_bytes(queue.settings.limits.counts_bytes() ? &context_.disk : nullptr);
   if (!first_time || !queue.settings.gc.empty()) {
@@ -159,6 +163,7 @@ void Shard::forget_queue(HostedQueue& hosted) {
 
 void Shard::release(HostedQueue& hosted, NumberRange sequences) {
   hosted.queue.make_released_ready(sequences);
+  if (hosted.groups) hosted.groups->come_back(sequences);
   context_.queues.note_expiring(hosted);
   context_.queues.note_length(hosted);
   context_.queues.wake(hosted);

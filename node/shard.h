@@ -106,8 +106,12 @@ class Shard final : public LogFollower {
   void depart(HostedQueue& queue, NumberRange sequences, Departure reason);
   /// What is to be delivered next, as Queue::next(); what has expired before it departs.
   Queue::Next next(HostedQueue& queue, std::uint32_t max_count);
+  /// The same for a message that came back or was set aside, as Queue::next_at().
+  Queue::Next next_at(HostedQueue& queue, Sequence sequence, std::uint32_t max_count);
   /// Messages of the queue have expired: those that are ready depart.
   void expire(HostedQueue& queue, const std::vector<NumberRange>& found);
+  /// Something changed that may let the queue deliver.
+  void wake(HostedQueue& queue) { context_.queues.wake(queue); }
   /// Messages that were unacked go back to their places, with a delivery counted; those for which
   /// it was one delivery too many depart.
   void requeue(HostedQueue& queue, NumberRange sequences);

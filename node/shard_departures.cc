@@ -35,6 +35,8 @@ bool Shard::has_waiting() const {
 }
 
 void Shard::depart(HostedQueue& hosted, NumberRange sequences, Departure reason) {
+  // Others of the group may be anybody's now.
+  if (hosted.groups && hosted.groups->leave(sequences)) context_.queues.wake(hosted);
   if (hosted.settings.dead_letters != nullptr) {
     if (const auto dead = dead_reason_of(reason)) return bury(hosted, sequences, *dead);
   }
@@ -71,6 +73,14 @@ Queue::Next Shard::next(HostedQueue& hosted, std::uint32_t max_count) {
   return next;
 }
 
+Queue::Next Shard::next_at(HostedQueue& hosted, Sequence sequence, std::uint32_t max_count) {
+  Queue::Next next = hosted.queue.next_at(sequence, max_count, context_.clock.wall_ms);
+  if (next.wait != Queue::Wait::kExpired) return next;
+  hosted.queue.take_expired(next.run);
+  depart(hosted, {next.run.first.value, next.run.last().value}, Departure::kExpired);
+  return {};
+}
+
 void Shard::expire(HostedQueue& hosted, const std::vector<NumberRange>& found) {
   if (found.empty()) return;
   for (const NumberRange& range : hosted.queue.take_expired(found)) {
@@ -102,6 +112,7 @@ void Shard::back_to_places(HostedQueue& hosted, NumberRange sequences) {
   const bool logged = hosted.queue.durable();
   if (!logged) hosted.queue.apply_requeue(sequences);
   hosted.queue.make_ready(sequences, !logged);
+  if (hosted.groups) hosted.groups->come_back(sequences);
   context_.queues.note_expiring(hosted);
   context_.queues.note_length(hosted);
   context_.queues.wake(hosted);

@@ -103,6 +103,7 @@ void Subscriptions::after_change(Consumer& consumer) {
     if (consumer.has_credit()) {
       consumer.end_wait();
       hosted->readers->ring.offer(consumer);
+      if (hosted->groups) hosted->groups->offered(consumer);
       queues_.wake(*hosted);
     } else {
       hosted->readers->ring.withdraw(consumer);
@@ -193,6 +194,7 @@ void Subscriptions::leave_queue(Consumer& consumer, bool peer_lost) {
   HostedQueue* hosted = consumer.queue();
   if (hosted == nullptr) return;
   hosted->readers->ring.withdraw(consumer);
+  if (hosted->groups) hosted->groups->gone(consumer);
   Consumer* const next = hosted->readers->remove(consumer);
   consumer.stop();
   if (next != nullptr) after_change(*next);

@@ -55,6 +55,10 @@ void QueueLookup::add_counts(const v1::QueueDescription& counts, v1::QueueDescri
   to.set_dead_letter_dropped(counts.dead_letter_dropped());
   to.set_expired_total(counts.expired_total());
   to.set_dropped_total(counts.dropped_total());
+  to.set_deduplicated_total(counts.deduplicated_total());
+  to.set_dedupe_entries(counts.dedupe_entries());
+  to.set_dedupe_bytes(counts.dedupe_bytes());
+  to.set_groups(counts.groups());
 }
 
 }  // namespace segue::router

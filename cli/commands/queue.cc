@@ -50,6 +50,10 @@ void write_queue(JsonWriter& json, const client::QueueDescription& queue) {
     json.field("dead_letter_dropped", queue.dead_letter_dropped);
     json.field("expired_total", queue.expired_total);
     json.field("dropped_total", queue.dropped_total);
+    json.field("deduplicated_total", queue.deduplicated_total);
+    json.field("dedupe_entries", queue.dedupe_entries);
+    json.field("dedupe_bytes", queue.dedupe_bytes);
+    json.field("groups", queue.groups);
   }
   json.end_object();
 }
@@ -246,6 +250,9 @@ class QueueShow final : public SessionCommand {
       table.add({"expired", grouped(queue->expired_total)});
       table.add({"dropped", grouped(queue->dropped_total)});
       table.add({"dead letters dropped", grouped(queue->dead_letter_dropped)});
+      table.add({"deduplicated", grouped(queue->deduplicated_total)});
+      table.add({"in the dedupe window", grouped(queue->dedupe_entries)});
+      table.add({"groups at consumers", grouped(queue->groups)});
     } else {
       table.add({"counts", "unknown: node " + queue->node + " does not answer"});
     }

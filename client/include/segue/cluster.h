@@ -39,6 +39,12 @@ struct QueueDescription {
   std::uint64_t dead_letter_dropped = 0;
   std::uint64_t expired_total = 0;  // their time to live was over
   std::uint64_t dropped_total = 0;  // the queue was at its limit
+  /// Messages that the deduplication window did not let in, since its node's start; what is in it.
+  std::uint64_t deduplicated_total = 0;
+  std::uint64_t dedupe_entries = 0;
+  std::uint64_t dedupe_bytes = 0;
+  /// Message groups that belong to a consumer now.
+  std::uint64_t groups = 0;
 };
 
 struct ExchangeDescription {
