@@ -9,6 +9,7 @@
 
 #include "common/expiry.h"
 #include "router/errors.h"
+#include "router/reply_to.h"
 
 namespace segue::router {
 
@@ -95,6 +96,7 @@ void PublishPath::on_publish(Session& session, v1::RawPublish& publish, SharedBy
 bool PublishPath::read_headers(Incoming& incoming) {
   const auto& headers = incoming.batch->distinct_headers();
   incoming.headers.resize(headers.size());
+  std::vector<std::size_t> asking;  // for replies, by the pseudo queue's name
   for (std::size_t i = 0; i < headers.size(); ++i) {
     if (!parse_header(headers[i], parsed_header_)) {
       incoming.session.close(Code::kFrameError, "publish: header " + std::to_string(i) +
@@ -108,17 +110,35 @@ bool PublishPath::read_headers(Incoming& incoming) {
     header.exchange = parsed_header_.exchange();
     const std::string& expiration = parsed_header_.properties().expiration();
     header.bad_expiration = !expiration.empty() && !parse_expiration(expiration);
+    if (is_reply_to(parsed_header_.properties().reply_to())) asking.push_back(i);
     header.route = catalog_.route(incoming.session.identity().vhost, header.exchange,
                                   {parsed_header_.routing_key(), parsed_header_.properties()});
   }
-  return true;
+  return asking.empty() || name_reply_queue(incoming, asking);
+}
+
+// The headers ask for replies: they get the name of the session's own queue.
+bool PublishPath::name_reply_queue(Incoming& incoming, const std::vector<std::size_t>& headers) {
+  const std::string& name = incoming.session.reply_queue().name;
+  if (name.empty()) {
+    for (const std::size_t i : headers) incoming.headers[i].replies_nowhere = true;
+    return true;
+  }
+  auto named = with_reply_to(*incoming.batch, headers, name);
+  if (named) {
+    incoming.batch = *std::move(named);
+    return true;
+  }
+  incoming.session.close(named.status().code(), named.status().message());
+  return false;
 }
 
 bool PublishPath::is_uniform(const Incoming& incoming) const {
   const Route& first = *incoming.headers[0].route;
   if (!first.status.is_ok() || first.targets.empty()) return false;
   for (const Header& header : incoming.headers) {
-    if (header.too_large || header.bad_expiration || header.route->targets != first.targets) {
+    if (header.too_large || header.bad_expiration || header.replies_nowhere ||
+        header.route->targets != first.targets) {
       return false;
     }
   }
@@ -212,6 +232,8 @@ bool PublishPath::answer_at_once(Incoming& incoming, std::uint32_t message) {
     ledger.reject(seq, seq, cost, make_error(status.code(), header.exchange, status.message()), {});
   } else if (header.bad_expiration) {
     reject_expiration(incoming, message);
+  } else if (header.replies_nowhere) {
+    reject_reply_to(incoming, message);
   } else if (header.route->targets.empty()) {
     if (header.mandatory) send_return(incoming, message);
     ledger.confirm_unroutable(seq, cost);
@@ -232,6 +254,16 @@ void PublishPath::reject_expiration(Incoming& incoming, std::uint32_t message) {
                  "the message's expiration is " + in_quotes(header.properties().expiration()) +
                      ": a whole number of milliseconds from 0 to " +
                      std::to_string(kMaxExpirationMs) + " is needed"),
+      {});
+}
+
+void PublishPath::reject_reply_to(Incoming& incoming, std::uint32_t message) {
+  const std::uint64_t seq = incoming.first_seq + message;
+  incoming.session.ledger()->reject(
+      seq, seq, message_cost(*incoming.batch, message),
+      make_error(Code::kPreconditionFailed, "reply_to",
+                 "the message asks for a reply, and the session does not consume replies: begin to "
+                 "consume from amq.reply-to first (after a reconnect, again)"),
       {});
 }
 

@@ -50,6 +50,7 @@ class PublishPath final : private ShardTable::Listener {
     bool mandatory = false;
     bool too_large = false;
     bool bad_expiration = false;
+    bool replies_nowhere = false;  // asks for replies, and the session does not consume them
     std::string exchange;
   };
   /// A batch on its way through on_publish().
@@ -77,6 +78,7 @@ class PublishPath final : private ShardTable::Listener {
   void on_resumed(SessionId session, ShardId shard) override;
 
   bool read_headers(Incoming& incoming);
+  static bool name_reply_queue(Incoming& incoming, const std::vector<std::size_t>& headers);
   bool is_uniform(const Incoming& incoming) const;
   void publish_uniform(Incoming& incoming);
   void publish_mixed(Incoming& incoming);
@@ -84,6 +86,7 @@ class PublishPath final : private ShardTable::Listener {
                             std::vector<const Route*>& routes);
   bool answer_at_once(Incoming& incoming, std::uint32_t message);
   static void reject_expiration(Incoming& incoming, std::uint32_t message);
+  static void reject_reply_to(Incoming& incoming, std::uint32_t message);
   void send_return(Incoming& incoming, std::uint32_t message);
   void submit(Incoming& incoming, std::vector<ShardPart> parts,
               const std::shared_ptr<SplitBatch>& split);

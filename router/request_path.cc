@@ -1,6 +1,7 @@
 #include "router/request_path.h"
 
 #include "router/errors.h"
+#include "router/reply_to.h"
 
 namespace segue::router {
 
@@ -57,6 +58,9 @@ void RequestPath::dispatch(const RequestContext& context, Session& session, v1::
     case v1::Request::kQueueStatus:
       return queues_.status(context, request.queue_status());
     case v1::Request::kConsume:
+      if (is_reply_to(request.consume().queue())) {
+        return replies_.consume(context, session, *request.mutable_consume());
+      }
       return queues_.consume(context, session, request.consume());
     case v1::Request::kCancel:
       return queues_.cancel(context, session, request.cancel());

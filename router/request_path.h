@@ -8,6 +8,7 @@
 #include "router/garbage_requests.h"
 #include "router/list_requests.h"
 #include "router/queue_requests.h"
+#include "router/reply_queues.h"
 #include "router/session_table.h"
 #include "router/topology_requests.h"
 
@@ -27,7 +28,8 @@ class RequestPath {
         lists_(lists),
         garbage_(garbage),
         backups_(backups),
-        cluster_(cluster) {}
+        cluster_(cluster),
+        replies_(topology, queues, sessions) {}
 
   /// The request may be taken apart.
   void on_request(Session& session, v1::Request& request);
@@ -49,6 +51,7 @@ class RequestPath {
   GarbageRequests& garbage_;
   BackupRequests& backups_;
   const ClusterReport& cluster_;
+  ReplyQueues replies_;
   std::unordered_map<SessionId, std::uint32_t> in_flight_;
 };
 

@@ -48,6 +48,13 @@ class Session {
     open_ = true;
     opened_at_ = turn_.now;
   }
+  /// Where replies go that the session asks for with the pseudo queue's name (reply_to.h).
+  struct ReplyQueue {
+    std::string name;  // empty: it has none
+    bool being_made = false;
+  };
+  ReplyQueue& reply_queue() { return reply_queue_; }
+
   Duration open_for() const { return turn_.now - opened_at_; }
   /// Its beginning stands in the log; its end will too.
   bool logged() const { return logged_; }
@@ -82,6 +89,7 @@ class Session {
   ClientOutput& output_;
   const Turn& turn_;
   EndedList& ended_list_;
+  ReplyQueue reply_queue_;
   bool open_ = false;
   TimePoint opened_at_{};
   bool logged_ = false;

@@ -23,6 +23,7 @@ CommandEntry binding_delete_command();
 CommandEntry publish_command();
 CommandEntry consume_command();
 CommandEntry get_command();
+CommandEntry request_command();
 CommandEntry browse_command();
 CommandEntry move_command();
 /// "purge", and "queue purge", which is the same.

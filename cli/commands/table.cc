@@ -22,6 +22,7 @@ const std::vector<CommandEntry>& command_table() {
       publish_command(),
       consume_command(),
       get_command(),
+      request_command(),
       browse_command(),
       move_command(),
       purge_command("purge"),

@@ -11,5 +11,6 @@
 #include "segue/message.h"
 #include "segue/options.h"
 #include "segue/publisher.h"
+#include "segue/requester.h"
 #include "segue/result.h"
 #include "segue/value.h"
