@@ -15,6 +15,7 @@
 #include "bench/matrix/expiry.h"
 #include "bench/matrix/garbage.h"
 #include "bench/matrix/measurement.h"
+#include "bench/matrix/policies.h"
 #include "bench/matrix/runner.h"
 #include "cli/local_cluster.h"
 #include "cli/options.h"
@@ -54,15 +55,15 @@ void declare(cli::OptionTable& options, Settings& settings) {
                {"results", 0, "FILE", "put the tables between the marks in this file"});
   options.text(settings.title, {"title", 0, "TEXT", "a line above the tables"});
   options.choice(settings.budget,
-                 {"budget", 0, "queues|backlog|garbage|churn|checkpoints|expiry",
+                 {"budget", 0, "queues|backlog|garbage|churn|checkpoints|expiry|policies",
                   "instead of the matrix: 100,000 queues on one node, or 10 million messages of 1 "
                   "KiB in one queue (11 GiB of disk); memory, kill -9, recovery. Or latencies "
                   "while the garbage of a queue of 1 million messages of 1 KiB is collected; or "
                   "what a queue's files take while random ones of "
                   "200,000 messages are acknowledged at full speed; or latencies with and without "
                   "checkpoints; or how late 1 million messages leave a queue that expire in any "
-                  "order"},
-                 {"queues", "backlog", "garbage", "churn", "checkpoints", "expiry"});
+                  "order; or latencies while a policy of 10,000 queues changes"},
+                 {"queues", "backlog", "garbage", "churn", "checkpoints", "expiry", "policies"});
   options.number(settings.count, {"count", 'n', "N", "with --budget: another number of them"}, 1,
                  1'000'000'000);
   options.number(settings.bytes, {"bytes", 'b', "N", "with --budget backlog: bytes of each (1024)"},
@@ -120,7 +121,8 @@ int run_budget(const Settings& settings, const std::string& directory) {
   constexpr Budget kBudgets[] = {
       {"queues", kQueues, measure_queues},     {"backlog", kBacklog, measure_backlog},
       {"garbage", kGarbage, measure_garbage},  {"churn", kChurn, measure_churn},
-      {"checkpoints", 0, measure_checkpoints}, {"expiry", kExpiry, measure_expiry}};
+      {"checkpoints", 0, measure_checkpoints}, {"expiry", kExpiry, measure_expiry},
+      {"policies", 10'000, measure_policies}};
   const Budget& budget =
       *std::find_if(std::begin(kBudgets), std::end(kBudgets),
                     [&](const Budget& one) { return settings.budget == one.name; });

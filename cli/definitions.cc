@@ -6,6 +6,7 @@
 
 #include "cli/field_values.h"
 #include "cli/json_output.h"
+#include "cli/policy_json.h"
 #include "cli/table_output.h"
 
 namespace segue::cli {
@@ -80,6 +81,16 @@ std::string difference(const client::QueueOptions& wanted, const client::QueueOp
   return differences.text();
 }
 
+std::string difference(const client::PolicyDescription& wanted,
+                       const client::PolicyDescription& current) {
+  Differences differences;
+  differences.add("pattern", quoted(wanted.pattern), quoted(current.pattern));
+  differences.add("apply_to", wanted.apply_to, current.apply_to);
+  differences.add("priority", std::to_string(wanted.priority), std::to_string(current.priority));
+  differences.add(wanted.definition, current.definition);
+  return differences.text();
+}
+
 template <typename Options>
 void compare_named(const std::string& kind, const std::map<std::string, Options>& wanted,
                    const std::map<std::string, Options>& current, DefinitionDifferences& out) {
@@ -123,6 +134,7 @@ DefinitionDifferences compare_definitions(const Definitions& wanted, const Defin
   DefinitionDifferences out;
   compare_named("exchange", wanted.exchanges, current.exchanges, out);
   compare_named("queue", wanted.queues, current.queues, out);
+  compare_named("policy", wanted.policies, current.policies, out);
   for (const client::Binding& binding : missing_bindings(wanted, current)) {
     out.missing.push_back(binding_text(binding));
   }
@@ -175,6 +187,13 @@ std::string definitions_json(const Definitions& definitions) {
     lines.push_back(json.end_object().take());
   }
   section("bindings", lines);
+  lines.clear();
+  for (const auto& [name, policy] : definitions.policies) {
+    JsonWriter json;
+    write_policy(json, policy);
+    lines.push_back(json.take());
+  }
+  section("policies", lines);
   return out + "\n}\n";
 }
 

@@ -15,6 +15,7 @@ struct Definitions {
   std::map<std::string, client::ExchangeOptions> exchanges;  // by name
   std::map<std::string, client::QueueOptions> queues;
   std::vector<client::Binding> bindings;
+  std::map<std::string, client::PolicyDescription> policies{};  // by name
 };
 
 /// Something of a document of another broker that is not taken as it stands.

@@ -49,6 +49,16 @@ class Members {
     }
     return *value->truth();
   }
+  /// A whole number of 32 bits; 0 if it is missing.
+  std::int32_t number(const char* name) {
+    const JsonValue* value = object_.find(name);
+    if (value == nullptr) return 0;
+    const bool fits =
+        value->whole() != nullptr && *value->whole() == static_cast<std::int32_t>(*value->whole());
+    if (fits) return static_cast<std::int32_t>(*value->whole());
+    fail(place_ + "." + name + " is " + kind(value) + "; it must be a whole number of 32 bits");
+    return 0;
+  }
   client::Table table(const char* name) {
     const JsonValue* value = object_.find(name);
     if (value == nullptr) return {};
@@ -111,7 +121,7 @@ Status read_own(const JsonValue& document, Definitions& to) {
     return wrong("segue_definitions is not 1: the document is of a newer version");
   }
   Members top(document, "the document");
-  top.only({"segue_definitions", "exchanges", "queues", "bindings"});
+  top.only({"segue_definitions", "exchanges", "queues", "bindings", "policies"});
   if (!top.status()) return top.status();
   Status status = each_item(document, "exchanges", [&](const JsonValue& item, std::string place) {
     Members members(item, place);
@@ -139,6 +149,20 @@ Status read_own(const JsonValue& document, Definitions& to) {
     if (!members.status()) return members.status();
     if (to.queues.emplace(name, options).second) return Status();
     return wrong(place + ": queue '" + printable(name) + "' is in the document twice");
+  });
+  if (!status) return status;
+  status = each_item(document, "policies", [&](const JsonValue& item, std::string place) {
+    Members members(item, place);
+    members.only({"name", "pattern", "apply_to", "priority", "definition"});
+    client::PolicyDescription policy;
+    policy.name = members.text("name");
+    policy.pattern = members.text("pattern");
+    policy.apply_to = members.text("apply_to", "all");
+    policy.priority = members.number("priority");
+    policy.definition = members.table("definition");
+    if (!members.status()) return members.status();
+    if (to.policies.emplace(policy.name, policy).second) return Status();
+    return wrong(place + ": policy '" + printable(policy.name) + "' is in the document twice");
   });
   if (!status) return status;
   return each_item(document, "bindings", [&](const JsonValue& item, std::string place) {
@@ -176,6 +200,15 @@ constexpr std::array kNotNeeded = {
     std::string_view("x-ha-policy"),
 };
 
+/// What its policies set that has the same meaning here.
+constexpr std::array kPolicyKeys = {
+    std::string_view("message-ttl"),        std::string_view("expires"),
+    std::string_view("max-length"),         std::string_view("max-length-bytes"),
+    std::string_view("overflow"),           std::string_view("dead-letter-exchange"),
+    std::string_view("alternate-exchange"), std::string_view("dead-letter-routing-key"),
+    std::string_view("delivery-limit"),     std::string_view("consumer-timeout"),
+};
+
 class RabbitReader {
  public:
   RabbitReader(const JsonValue& document, const std::string& vhost, ReadDefinitions& to)
@@ -191,6 +224,9 @@ class RabbitReader {
     SEGUE_RETURN_IF_ERROR(
         each_item(document_, "bindings",
                   [&](const JsonValue& item, std::string place) { return binding(item, place); }));
+    SEGUE_RETURN_IF_ERROR(
+        each_item(document_, "policies",
+                  [&](const JsonValue& item, std::string place) { return policy(item, place); }));
     other_sections();
     return other_vhosts();
   }
@@ -300,34 +336,51 @@ class RabbitReader {
 
   void other_sections() {
     for (const auto& [name, value] : *document_.object()) {
-      if (name == "exchanges" || name == "queues" || name == "bindings" || name == "vhosts") {
+      if (name == "exchanges" || name == "queues" || name == "bindings" || name == "vhosts" ||
+          name == "policies") {
         continue;
       }
       if (value.array() == nullptr || value.array()->empty()) continue;
-      if (name == "policies") {
-        for (const JsonValue& policy : *value.array()) tell_of_policy(policy);
-        continue;
-      }
       note(true, printable(name),
            "Segue has no such thing (" + grouped(value.array()->size()) + " in the document)");
     }
   }
-  /// What it sets is lost unless somebody gives it to the queues as arguments.
-  void tell_of_policy(const JsonValue& policy) {
-    const auto text = [&](const char* name) {
-      const JsonValue* value = policy.find(name);
-      return value == nullptr || value->text() == nullptr ? std::string() : *value->text();
-    };
-    std::string keys;
-    const JsonValue* definition = policy.find("definition");
-    if (definition != nullptr && definition->object() != nullptr) {
-      for (const auto& [key, value] : *definition->object()) {
-        keys += (keys.empty() ? "" : ", ") + printable(key);
+  /// Keys that say how RabbitMQ keeps messages go; what else is not known is left out too.
+  Status policy(const JsonValue& item, const std::string& place) {
+    Members members(item, place);
+    client::PolicyDescription policy;
+    policy.name = members.text("name");
+    const std::string object = "policy '" + printable(policy.name) + "'";
+    policy.pattern = members.text("pattern");
+    policy.apply_to = members.text("apply-to", "all");
+    policy.priority = members.number("priority");
+    const client::Table definition = members.table("definition");
+    const bool other = of_other_vhost(members);
+    if (!members.status() || other) return members.status();
+    if (policy.apply_to == "classic_queues" || policy.apply_to == "quorum_queues") {
+      note(false, object, "is for " + policy.apply_to + " there, and for all queues here");
+      policy.apply_to = "queues";
+    } else if (policy.apply_to == "streams") {
+      note(true, object, "is for streams: there are only queues here");
+      return {};
+    }
+    for (const auto& [key, value] : definition) {
+      if (is_policy_key(key)) {
+        policy.definition[key] = value;
+      } else {
+        note(false, object,
+             "its key '" + printable(key) + "' has no meaning here, and is left out");
       }
     }
-    note(true, "policy '" + printable(text("name")) + "'",
-         "there are no policies yet: give the queues that match '" + printable(text("pattern")) +
-             "' what it sets (" + keys + ") as arguments, e.g. x-max-length for max-length");
+    if (policy.definition.empty()) {
+      note(true, object, "nothing is left that it sets");
+      return {};
+    }
+    to_.definitions.policies[policy.name] = std::move(policy);
+    return {};
+  }
+  static bool is_policy_key(const std::string& key) {
+    return std::find(kPolicyKeys.begin(), kPolicyKeys.end(), key) != kPolicyKeys.end();
   }
 
   Status other_vhosts() {

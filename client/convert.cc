@@ -252,7 +252,15 @@ QueueDescription from_wire(const v1::QueueDescription& wire) {
   queue.dedupe_entries = wire.dedupe_entries();
   queue.dedupe_bytes = wire.dedupe_bytes();
   queue.groups = wire.groups();
+  for (const v1::EffectiveSetting& setting : wire.effective()) {
+    queue.effective.push_back({setting.name(), from_wire(setting.value()), setting.origin()});
+  }
   return queue;
+}
+
+PolicyDescription from_wire(const v1::PolicyDefinition& wire) {
+  return {wire.name(), wire.pattern(), wire.apply_to(), wire.priority(),
+          from_wire(wire.definition())};
 }
 
 ExchangeDescription from_wire(const v1::ExchangeDescription& wire) {

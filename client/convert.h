@@ -31,6 +31,7 @@ Durability from_wire(v1::Durability wire);
 QueueDescription from_wire(const v1::QueueDescription& wire);
 ExchangeDescription from_wire(const v1::ExchangeDescription& wire);
 BindingDescription from_wire(const v1::BindingDescription& wire);
+PolicyDescription from_wire(const v1::PolicyDefinition& wire);
 ClusterDescription from_wire(const v1::ClusterStatusOk& wire);
 /// Without the other pages.
 QueueSegments from_wire(const v1::ListSegmentsOk& wire);

@@ -10,8 +10,6 @@
 namespace segue {
 namespace {
 
-constexpr std::string_view kDefaultVhost = "/";
-
 void append_sized(std::string& to, std::string_view part) {
   append_le(to, static_cast<std::uint32_t>(part.size()));
   to += part;
@@ -57,6 +55,12 @@ class SnapshotWriter {
   std::vector<v1::CatalogEntry> entries_;
 };
 
+constexpr std::pair<const char*, const char*> kPredeclared[] = {{"", "direct"},
+                                                                {"amq.direct", "direct"},
+                                                                {"amq.fanout", "fanout"},
+                                                                {"amq.topic", "topic"},
+                                                                {"amq.headers", "headers"}};
+
 bool is_predeclared(const v1::ExchangeDefinition& exchange) {
   return exchange.name().empty() ||
          std::string_view(exchange.name()).starts_with(kReservedNamePrefix);
@@ -91,18 +95,28 @@ std::string binding_identity(const v1::BindingDefinition& binding) {
 }
 
 CatalogState::CatalogState() {
-  add_predeclared();
+  remove_vhost(std::string(kDefaultVhost));
 }
 
-void CatalogState::add_predeclared() {
-  const std::pair<const char*, const char*> kPredeclared[] = {{"", "direct"},
-                                                              {"amq.direct", "direct"},
-                                                              {"amq.fanout", "fanout"},
-                                                              {"amq.topic", "topic"},
-                                                              {"amq.headers", "headers"}};
+void CatalogState::set_vhost(const v1::VhostDefinition& definition) {
+  const auto [at, added] = vhosts_.insert_or_assign(definition.name(), definition);
+  if (added) add_predeclared(at->first);
+}
+
+void CatalogState::remove_vhost(const std::string& name) {
+  vhosts_.erase(name);
+  for (const auto& [exchange, type] : kPredeclared) exchanges_.erase({name, exchange});
+  if (name != kDefaultVhost) return;
+  // It can only lose its limits.
+  v1::VhostDefinition always;
+  always.set_name(name);
+  set_vhost(always);
+}
+
+void CatalogState::add_predeclared(const std::string& vhost) {
   for (const auto& [name, type] : kPredeclared) {
-    v1::ExchangeDefinition& exchange = exchanges_[{std::string(kDefaultVhost), name}];
-    exchange.set_vhost(std::string(kDefaultVhost));
+    v1::ExchangeDefinition& exchange = exchanges_[{vhost, name}];
+    exchange.set_vhost(vhost);
     exchange.set_name(name);
     exchange.set_type(type);
     exchange.set_durable(true);
@@ -121,9 +135,12 @@ void CatalogState::clear() {
   bindings_by_queue_.clear();
   bindings_by_to_exchange_.clear();
   owned_queues_.clear();
+  queues_by_vhost_.clear();
+  policies_.clear();
+  vhosts_.clear();
   next_queue_id_ = 1;
   next_binding_number_ = 1;
-  add_predeclared();
+  remove_vhost(std::string(kDefaultVhost));
 }
 
 bool CatalogState::apply(const v1::CatalogEntry& entry) {
@@ -185,6 +202,18 @@ void CatalogState::apply_change(const v1::CatalogChange& change) {
       next_binding_number_ =
           std::max(next_binding_number_, change.numbers_used().last_binding_number() + 1);
       break;
+    case v1::CatalogChange::kPolicySet:
+      policies_.set(change.policy_set());
+      break;
+    case v1::CatalogChange::kPolicyDeleted:
+      policies_.erase(change.policy_deleted().vhost(), change.policy_deleted().name());
+      break;
+    case v1::CatalogChange::kVhostSet:
+      set_vhost(change.vhost_set());
+      break;
+    case v1::CatalogChange::kVhostDeleted:
+      remove_vhost(change.vhost_deleted());
+      break;
     case v1::CatalogChange::KIND_NOT_SET:
       break;
   }
@@ -197,6 +226,7 @@ void CatalogState::add_queue(const v1::QueueDefinition& definition) {
   const QueueId id(queue->id());
   if (queue->has_owner()) owned_queues_[queue->owner().router_id()][id] = true;
   queues_[{queue->vhost(), queue->name()}] = queue;
+  ++queues_by_vhost_[queue->vhost()];
   queues_by_id_[id] = std::move(queue);
   next_queue_id_ = std::max(next_queue_id_, id.value + 1);
 }
@@ -217,6 +247,7 @@ void CatalogState::remove_queue(QueueId id) {
   const std::shared_ptr<v1::QueueDefinition> queue = found->second;
   if (queue->has_owner()) erase_number(owned_queues_, queue->owner().router_id(), id);
   queues_.erase({queue->vhost(), queue->name()});
+  if (--queues_by_vhost_[queue->vhost()] == 0) queues_by_vhost_.erase(queue->vhost());
   queues_by_id_.erase(found);
 }
 
@@ -258,12 +289,20 @@ std::vector<v1::CatalogEntry> CatalogState::snapshot(std::size_t changes_each) c
     assigned->set_shard(shard);
     assigned->set_node(shard_nodes_[shard]);
   }
+  for (const auto& [name, vhost] : vhosts_) {
+    const bool as_always = name == kDefaultVhost && !vhost.has_max_queues() &&
+                           !vhost.has_max_sessions() && !vhost.has_max_bytes();
+    if (!as_always) *writer.add()->mutable_vhost_set() = vhost;
+  }
   for (const auto& [key, exchange] : exchanges_) {
     if (!is_predeclared(exchange)) *writer.add()->mutable_exchange_created() = exchange;
   }
   for (const auto& [key, queue] : queues_) *writer.add()->mutable_queue_created() = *queue;
   for (const auto& [number, binding] : bindings_) {
     *writer.add()->mutable_binding_created() = binding;
+  }
+  for (const v1::PolicyDefinition* policy : policies_.all()) {
+    *writer.add()->mutable_policy_set() = *policy;
   }
   v1::NumbersUsed* used = writer.add()->mutable_numbers_used();
   used->set_last_queue_id(next_queue_id_ - 1);
@@ -362,6 +401,25 @@ std::vector<const v1::QueueDefinition*> CatalogState::queues_on(std::string_view
     }
   }
   return queues;
+}
+
+std::size_t CatalogState::queue_count(std::string_view vhost) const {
+  const auto found = queues_by_vhost_.find(vhost);
+  return found == queues_by_vhost_.end() ? 0 : found->second;
+}
+
+const v1::VhostDefinition* CatalogState::find_vhost(std::string_view vhost) const {
+  const auto found = vhosts_.find(vhost);
+  return found == vhosts_.end() ? nullptr : &found->second;
+}
+
+std::vector<const v1::VhostDefinition*> CatalogState::list_vhosts(std::string_view after,
+                                                                  std::size_t limit) const {
+  std::vector<const v1::VhostDefinition*> listed;
+  for (auto at = vhosts_.upper_bound(after); at != vhosts_.end() && listed.size() < limit; ++at) {
+    listed.push_back(&at->second);
+  }
+  return listed;
 }
 
 std::vector<const v1::QueueDefinition*> CatalogState::queues_owned_by(

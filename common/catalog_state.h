@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/ids.h"
+#include "common/policies.h"
 #include "segue/v1/catalog.pb.h"
 
 namespace segue {
@@ -47,7 +48,7 @@ class CatalogState {
   const std::string& node_of(ShardId shard) const;
 
   /// Null when missing; valid until the next change. The predeclared exchanges ("", amq.direct,
-  /// amq.fanout, amq.topic, amq.headers) of the virtual host "/" always exist.
+  /// amq.fanout, amq.topic, amq.headers) exist in every virtual host.
   const v1::ExchangeDefinition* find_exchange(std::string_view vhost, std::string_view name) const;
   const v1::QueueDefinition* find_queue(std::string_view vhost, std::string_view name) const;
   const v1::QueueDefinition* find_queue(QueueId id) const;
@@ -75,8 +76,17 @@ class CatalogState {
   /// Every queue whose shard the node leads, in order of name.
   std::vector<const v1::QueueDefinition*> queues_on(std::string_view node) const;
   std::size_t queue_count() const { return queues_by_id_.size(); }
+  std::size_t queue_count(std::string_view vhost) const;
   /// Exclusive queues of the router's sessions, of any of its lives; empty: of all routers.
   std::vector<const v1::QueueDefinition*> queues_owned_by(std::string_view router_id) const;
+
+  const Policies& policies() const { return policies_; }
+  /// Null when missing; "/" always exists. Valid until the next change.
+  const v1::VhostDefinition* find_vhost(std::string_view vhost) const;
+  /// In order of name, those after `after`.
+  std::vector<const v1::VhostDefinition*> list_vhosts(std::string_view after,
+                                                      std::size_t limit) const;
+  std::size_t vhost_count() const { return vhosts_.size(); }
 
   /// The next free numbers, as of index().
   std::uint64_t next_queue_id() const { return next_queue_id_; }
@@ -88,7 +98,9 @@ class CatalogState {
 
   void apply_change(const v1::CatalogChange& change);
   void clear();
-  void add_predeclared();
+  void set_vhost(const v1::VhostDefinition& definition);
+  void remove_vhost(const std::string& name);
+  void add_predeclared(const std::string& vhost);
   void add_queue(const v1::QueueDefinition& definition);
   void update_queue(const v1::QueueDefinition& definition);
   void remove_queue(QueueId id);
@@ -99,6 +111,9 @@ class CatalogState {
   CatalogIndex index_;
   std::string cluster_;
   std::vector<std::string> shard_nodes_;
+  std::map<std::string, v1::VhostDefinition, std::less<>> vhosts_;
+  std::map<std::string, std::size_t, std::less<>> queues_by_vhost_;  // how many
+  Policies policies_;
   std::map<Key, v1::ExchangeDefinition> exchanges_;
   std::map<Key, std::shared_ptr<v1::QueueDefinition>> queues_;
   std::unordered_map<QueueId, std::shared_ptr<v1::QueueDefinition>> queues_by_id_;
@@ -118,6 +133,8 @@ std::string binding_identity(const v1::BindingDefinition& binding);
 /// Bytes that are equal exactly when the arguments are.
 std::string canonical_arguments(
     const google::protobuf::Map<std::string, v1::FieldValue>& arguments);
+/// The virtual host that always exists.
+inline constexpr std::string_view kDefaultVhost = "/";
 /// Names that begin so are the broker's own.
 inline constexpr std::string_view kReservedNamePrefix = "amq.";
 

@@ -7,7 +7,6 @@
 #include "common/catalog_state.h"
 #include "common/routing/exchange_router.h"
 #include "common/utf8.h"
-#include "node/queue_arguments.h"
 
 namespace segue::node {
 namespace {
@@ -20,13 +19,6 @@ std::size_t bytes_of(const Arguments& arguments) {
   std::size_t bytes = 0;
   for (const auto& [name, value] : arguments) bytes += name.size() + value.ByteSizeLong();
   return bytes;
-}
-
-Status check_argument_bytes(const std::string& object, const Arguments& arguments) {
-  const std::size_t bytes = bytes_of(arguments);
-  if (bytes <= kMaxArgumentBytes) return {};
-  return refused("the arguments of " + object + " have " + std::to_string(bytes) +
-                 " bytes; at most " + std::to_string(kMaxArgumentBytes) + " are taken");
 }
 
 std::string range_of(const QueueArgument& argument) {
@@ -166,6 +158,11 @@ std::string describe(const v1::FieldValue& value) {
   return "none";
 }
 
+Status no_such_vhost(std::string_view vhost) {
+  return Status(Code::kNotFound, "there is no virtual host " + quoted_name(vhost) +
+                                     "; make it first (segue vhost create)");
+}
+
 Status check_name(std::string_view what, const std::string& name) {
   const std::string object = std::string(what) + " name";
   if (name.empty()) return refused("the " + object + " is empty");
@@ -175,6 +172,17 @@ Status check_name(std::string_view what, const std::string& name) {
   }
   if (!is_utf8(name)) return refused("the " + object + " " + quoted_name(name) + " is not UTF-8");
   return {};
+}
+
+Status check_argument_bytes(const std::string& object, const Arguments& arguments) {
+  const std::size_t bytes = bytes_of(arguments);
+  if (bytes <= kMaxArgumentBytes) return {};
+  return refused("the arguments of " + object + " have " + std::to_string(bytes) +
+                 " bytes; at most " + std::to_string(kMaxArgumentBytes) + " are taken");
+}
+
+std::string wanted_value(const QueueArgument& argument, const v1::FieldValue& value) {
+  return wants(argument, value);
 }
 
 Status check_exchange(const v1::ExchangeDefinition& exchange) {

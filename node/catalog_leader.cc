@@ -47,6 +47,35 @@ v1::CatalogChange inverse(const CatalogState& state, const v1::CatalogChange& ch
         *back.mutable_binding_created() = *binding;
       }
       break;
+    case v1::CatalogChange::kPolicySet: {
+      const v1::PolicyDefinition& set = change.policy_set();
+      if (const auto* policy = state.policies().find(set.vhost(), set.name())) {
+        *back.mutable_policy_set() = *policy;
+      } else {
+        back.mutable_policy_deleted()->set_vhost(set.vhost());
+        back.mutable_policy_deleted()->set_name(set.name());
+      }
+      break;
+    }
+    case v1::CatalogChange::kPolicyDeleted: {
+      const v1::PolicyKey& key = change.policy_deleted();
+      if (const auto* policy = state.policies().find(key.vhost(), key.name())) {
+        *back.mutable_policy_set() = *policy;
+      }
+      break;
+    }
+    case v1::CatalogChange::kVhostSet:
+      if (const auto* vhost = state.find_vhost(change.vhost_set().name())) {
+        *back.mutable_vhost_set() = *vhost;
+      } else {
+        back.set_vhost_deleted(change.vhost_set().name());
+      }
+      break;
+    case v1::CatalogChange::kVhostDeleted:
+      if (const auto* vhost = state.find_vhost(change.vhost_deleted())) {
+        *back.mutable_vhost_set() = *vhost;
+      }
+      break;
     case v1::CatalogChange::kClusterCreated:
     case v1::CatalogChange::kShardAssigned:
     case v1::CatalogChange::kNumbersUsed:
@@ -60,7 +89,8 @@ bool only_deletes(const v1::CatalogEntry& entry) {
   for (const v1::CatalogChange& change : entry.changes()) {
     const auto kind = change.kind_case();
     if (kind != v1::CatalogChange::kQueueDeleted && kind != v1::CatalogChange::kBindingDeleted &&
-        kind != v1::CatalogChange::kExchangeDeleted) {
+        kind != v1::CatalogChange::kExchangeDeleted && kind != v1::CatalogChange::kPolicyDeleted &&
+        kind != v1::CatalogChange::kVhostDeleted) {
       return false;
     }
   }

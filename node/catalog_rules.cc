@@ -6,6 +6,7 @@
 
 #include "common/sharding.h"
 #include "node/catalog_checks.h"
+#include "node/policy_rules.h"
 
 namespace segue::node {
 namespace {
@@ -24,8 +25,7 @@ bool is_reserved(const std::string& name) {
 }
 
 Status check_vhost(const CatalogState& state, const std::string& vhost) {
-  if (state.find_exchange(vhost, "") != nullptr) return {};
-  return not_found("there is no virtual host " + quoted_name(vhost));
+  return state.find_vhost(vhost) != nullptr ? Status() : no_such_vhost(vhost);
 }
 
 Status not_the_default_exchange(const std::string& name) {
@@ -252,6 +252,14 @@ CatalogDecision CatalogRules::decide(const CatalogState& state,
     case v1::CatalogOperation::kUnbind:
       unbind(state, operation.unbind(), operation.asker(), decision);
       break;
+    case v1::CatalogOperation::kSetPolicy:
+      decide_set_policy(state, operation.set_policy(), decision);
+      break;
+    case v1::CatalogOperation::kDeletePolicy:
+      decide_delete_policy(state, operation.delete_policy(), decision);
+      break;
+    case v1::CatalogOperation::kDeclareVhost:
+    case v1::CatalogOperation::kDeleteVhost:
     case v1::CatalogOperation::KIND_NOT_SET:
       decision.status = Status(Code::kNotImplemented,
                                "this node does not know the operation; it is of another version");

@@ -31,6 +31,7 @@ Status NodeCatalog::load(std::unique_ptr<storage::CatalogDb> db,
       [this](const v1::QueueDefinition& queue) { parts_.queues.add_queue(queue); },
       [this](QueueId queue) { parts_.queues.remove_queue(queue); });
   queues_->on_reset();
+  parts_.queues.follow_policies(*queues_);
   parts_.log.info(
       "catalog_loaded",
       {{"index", state_.index()}, {"queues", state_.queue_count()}, {"leads", leads()}});
@@ -106,6 +107,7 @@ void NodeCatalog::on_tick(TimePoint now) {
 
 void NodeCatalog::propose() {
   if (leader_.has_value()) leader_->end_turn();
+  if (queues_.has_value()) queues_->step();
 }
 
 void NodeCatalog::publish(TimePoint now) {

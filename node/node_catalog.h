@@ -67,7 +67,9 @@ class NodeCatalog {
   }
   void on_committed(LogIndex up_to);
   void on_tick(TimePoint now);
-  /// Logs what the turn asked for; before the disk is flushed.
+  /// Whether the next turn has work that waits for nothing else.
+  bool wants_turn() const { return queues_.has_value() && queues_->behind(); }
+  /// Logs what the turn asked for, and brings policies to queues; before the disk is flushed.
   void propose();
   /// Tells followers and the file of what is applied; after commits are known.
   void publish(TimePoint now);

@@ -105,6 +105,7 @@ struct QueueHost::Parts {
   // (ShardPublish.resumes).
   std::set<std::pair<PeerId, std::uint32_t>> refusing;
   DeadLetterOutlets* dead_letter_outlets = nullptr;
+  PolicySource* policies = nullptr;
   bool started = false;
   bool catalog_loaded = false;
   bool gate_was_closed = false;
@@ -119,6 +120,10 @@ struct QueueHost::Parts {
     Shard& made = open().shards.find_or_add(id, open().context);
     if (started) made.start(LogIndex{0});
     return made;
+  }
+  // A policy is in force for whatever comes after it.
+  void catch_up(QueueId queue) {
+    if (policies != nullptr && policies->behind()) policies->catch_up(queue);
   }
   // An older catalog might not know where they go.
   void start_dead_letters() {
@@ -213,6 +218,11 @@ void QueueHost::remove_queue(QueueId id) {
   parts.open().shards.of(*hosted).remove_queue(*hosted);
 }
 
+void QueueHost::follow_policies(PolicySource& policies) {
+  parts_->policies = &policies;
+  parts_->open().requests.follow_policies(policies);
+}
+
 QueueId QueueHost::highest_queue() const {
   QueueId highest{0};
   for (const auto& [id, hosted] : parts_->queues.all())
@@ -278,6 +288,9 @@ void QueueHost::on_publish(PeerId peer, const v1::ShardPublish& publish, SharedB
   const std::pair<PeerId, std::uint32_t> line{peer, publish.shard()};
   if (publish.resumes()) parts.refusing.erase(line);
   const bool refused_before = parts.refusing.contains(line);
+  for (const v1::QueueTarget& target : publish.targets()) {
+    parts.catch_up(QueueId{target.queue_id()});
+  }
   if (shard != nullptr && !parts.gate.closed() && !refused_before) {
     shard->publish(peer, publish, std::move(bodies));
     if (parts.gate.closed()) parts.refusing.insert(line);  // the log had no space for it
@@ -299,6 +312,7 @@ void QueueHost::on_publish(PeerId peer, const v1::ShardPublish& publish, SharedB
 }
 
 void QueueHost::on_consumer_command(PeerId peer, const v1::ConsumerCommand& command) {
+  if (command.has_subscribe()) parts_->catch_up(QueueId{command.subscribe().queue_id()});
   parts_->open().subscriptions.on_command(peer, command);
 }
 
@@ -307,6 +321,7 @@ void QueueHost::on_settle(PeerId peer, const v1::PeerSettle& settle) {
 }
 
 void QueueHost::on_queue_request(PeerId peer, const v1::QueueRequest& request) {
+  parts_->catch_up(QueueId{request.queue_id()});
   parts_->open().requests.on_request(peer, request);
 }
 

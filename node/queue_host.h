@@ -12,6 +12,7 @@
 #include "common/logging.h"
 #include "node/dead_letter_outlets.h"
 #include "node/peer_output.h"
+#include "node/policy_source.h"
 #include "segue/v1/catalog.pb.h"
 #include "segue/v1/peer.pb.h"
 #include "storage/disk_data_center.h"
@@ -70,6 +71,8 @@ class QueueHost {
   /// A queue of a shard that this node leads, new or known from before a restart.
   void add_queue(const v1::QueueDefinition& definition);
   void remove_queue(QueueId queue);
+  /// What is asked before a queue is used, while policies change; outlives the host's last turn.
+  void follow_policies(PolicySource& policies);
   /// The catalog is as far as it was before the restart: queues on disk that it does not name are
   /// dropped, and messages whose files were lost are reported.
   void end_of_catalog_load();

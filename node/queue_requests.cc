@@ -106,6 +106,7 @@ void QueueRequests::on_request(PeerId peer, const v1::QueueRequest& request) {
     case v1::QueueRequest::kStatus:
       if (request.status().declared()) unused_.touch(*hosted);
       describe(*hosted, *reply.mutable_queue());
+      if (policies_ != nullptr) policies_->describe(hosted->queue.id(), *reply.mutable_queue());
       break;
     case v1::QueueRequest::kCheckDelete:
       check_delete(request.check_delete(), *hosted, reply);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "node/peer_output.h"
+#include "node/policy_source.h"
 #include "node/queue_browse.h"
 #include "node/queue_gets.h"
 #include "node/queue_table.h"
@@ -33,6 +34,8 @@ class QueueRequests {
         output_(output) {}
 
   void on_request(PeerId peer, const v1::QueueRequest& request);
+  /// Who knows what is in force; outlives this.
+  void follow_policies(const PolicySource& policies) { policies_ = &policies; }
 
  private:
   void purge(PeerId peer, std::uint64_t request_id, HostedQueue& hosted);
@@ -54,6 +57,7 @@ class QueueRequests {
   QueueBrowse& browse_;
   UnusedQueues& unused_;
   PeerOutput& output_;
+  const PolicySource* policies_ = nullptr;
 };
 
 }  // namespace segue::node

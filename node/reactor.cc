@@ -49,7 +49,8 @@ bool Reactor::turn() {
   parts_.catalog.publish(now_);
   parts_.links.set_catalog_index(parts_.catalog.index(), now_);
   parts_.links.flush(now_);
-  return more || parts_.queues.wants_turn() || parts_.links.has_output();
+  return more || parts_.queues.wants_turn() || parts_.catalog.wants_turn() ||
+         parts_.links.has_output();
 }
 
 bool Reactor::take_commits() {

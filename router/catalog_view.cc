@@ -37,6 +37,7 @@ void CatalogView::replace(const std::vector<v1::CatalogEntry>& snapshot, Catalog
   compiled_.clear();
   created_at_.clear();
   snapshot_index_ = index;
+  policies_at_ = index;
   applying_ = index;
   state_.reset(snapshot, index);
   wake_waiters();
@@ -61,6 +62,10 @@ void CatalogView::on_change(const v1::CatalogChange& change) {
         shard_of_queue_.erase(shard);
       }
       if (observer_ != nullptr) observer_->on_queue_deleted(QueueId(change.queue_deleted()));
+      break;
+    case v1::CatalogChange::kPolicySet:
+    case v1::CatalogChange::kPolicyDeleted:
+      policies_at_ = applying_;
       break;
     default:
       break;
@@ -137,7 +142,9 @@ std::shared_ptr<const Route> CatalogView::compute(std::string_view vhost, std::s
 
 CatalogIndex CatalogView::needed_for(QueueId queue) const {
   const auto created = created_at_.find(queue);
-  return created == created_at_.end() ? snapshot_index_ : created->second;
+  const CatalogIndex queue_at = created == created_at_.end() ? snapshot_index_ : created->second;
+  // A policy is in force for what comes after it.
+  return std::max(queue_at, policies_at_);
 }
 
 std::string CatalogView::queue_name(QueueId queue) const {

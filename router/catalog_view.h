@@ -67,7 +67,7 @@ class CatalogView final : private CatalogState::Listener {
 
   std::shared_ptr<const Route> route(std::string_view vhost, std::string_view exchange,
                                      const RoutedMessage& message);
-  /// A node must know the catalog up to here to know the queue.
+  /// A node must know the catalog up to here to know the queue, and what policies say of it.
   CatalogIndex needed_for(QueueId queue) const;
   /// The queue's name for messages; "queue 17" when it is gone.
   std::string queue_name(QueueId queue) const;
@@ -106,6 +106,7 @@ class CatalogView final : private CatalogState::Listener {
   std::vector<std::uint64_t> queues_by_shard_;
   CatalogIndex snapshot_index_;
   CatalogIndex applying_;
+  CatalogIndex policies_at_;
   std::multimap<CatalogIndex, Waiter> waiters_;
 };
 

@@ -155,4 +155,21 @@ void ListRequests::bindings(const RequestContext& context, const v1::ListBinding
   context.reply(std::move(reply));
 }
 
+void ListRequests::policies(const RequestContext& context, const v1::ListPolicies& request) {
+  const std::size_t limit = page_limit(request.limit());
+  v1::Reply reply;
+  v1::ListPoliciesOk& list = *reply.mutable_list_policies_ok();
+  std::size_t bytes = 0;
+  for (const auto* policy :
+       lookup_.catalog().state().policies().list(context.vhost(), request.after(), limit + 1)) {
+    if (static_cast<std::size_t>(list.policies_size()) == limit || bytes > kMaxPageBytes) {
+      list.set_more(true);
+      break;
+    }
+    *list.add_policies() = *policy;
+    bytes += policy->ByteSizeLong();
+  }
+  context.reply(std::move(reply));
+}
+
 }  // namespace segue::router

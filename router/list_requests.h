@@ -11,9 +11,9 @@
 
 namespace segue::router {
 
-/// Lists of queues, exchanges and bindings, in pages. The counts of a page's queues are asked of
-/// their nodes at the same time; few such lists run at once, the others wait their turn. One
-/// thread.
+/// Lists of queues, exchanges, bindings and policies, in pages. The counts of a page's queues are
+/// asked of their nodes at the same time; few such lists run at once, the others wait their turn.
+/// One thread.
 class ListRequests {
  public:
   ListRequests(const QueueLookup& lookup, NodeRequests& nodes) : lookup_(lookup), nodes_(nodes) {}
@@ -21,6 +21,7 @@ class ListRequests {
   void queues(const RequestContext& context, const v1::ListQueues& request);
   void exchanges(const RequestContext& context, const v1::ListExchanges& request);
   void bindings(const RequestContext& context, const v1::ListBindings& request);
+  void policies(const RequestContext& context, const v1::ListPolicies& request);
 
  private:
   /// A page of queues whose counts are on their way.

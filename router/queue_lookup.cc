@@ -30,6 +30,7 @@ v1::SessionOwner QueueLookup::owner(SessionId session) const {
 v1::QueueDescription QueueLookup::describe(const v1::QueueDefinition& queue) const {
   v1::QueueDescription description;
   description.set_name(queue.name());
+  description.set_vhost(queue.vhost());
   description.set_id(queue.id());
   description.set_shard(queue.shard());
   description.set_node(node_id(queue));
@@ -59,6 +60,7 @@ void QueueLookup::add_counts(const v1::QueueDescription& counts, v1::QueueDescri
   to.set_dedupe_entries(counts.dedupe_entries());
   to.set_dedupe_bytes(counts.dedupe_bytes());
   to.set_groups(counts.groups());
+  *to.mutable_effective() = counts.effective();
 }
 
 }  // namespace segue::router

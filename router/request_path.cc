@@ -82,15 +82,18 @@ void RequestPath::dispatch(const RequestContext& context, Session& session, v1::
       return backups_.node_backup(context, request.node_backup());
     case v1::Request::kBrowse:
       return queues_.browse(context, request.browse());
+    case v1::Request::kSetPolicy:
+      return topology_.set_policy(context, *request.mutable_set_policy());
+    case v1::Request::kDeletePolicy:
+      return topology_.delete_policy(context, request.delete_policy());
+    case v1::Request::kListPolicies:
+      return lists_.policies(context, request.list_policies());
     case v1::Request::kClusterStatus: {
       v1::Reply reply;
       *reply.mutable_cluster_status_ok() = cluster_.report();
       return context.reply(std::move(reply));
     }
     case v1::Request::kCancelDelayed:
-    case v1::Request::kSetPolicy:
-    case v1::Request::kDeletePolicy:
-    case v1::Request::kListPolicies:
     case v1::Request::kVhostDeclare:
     case v1::Request::kVhostDelete:
     case v1::Request::kListVhosts:

@@ -190,4 +190,19 @@ void TopologyRequests::unbind(const RequestContext& context, v1::Unbind& request
   change(context, std::move(operation));
 }
 
+void TopologyRequests::set_policy(const RequestContext& context, v1::PolicyDefinition& request) {
+  v1::CatalogOperation operation;
+  operation.mutable_set_policy()->Swap(&request);
+  operation.mutable_set_policy()->set_vhost(context.vhost());
+  change(context, std::move(operation));
+}
+
+void TopologyRequests::delete_policy(const RequestContext& context,
+                                     const v1::PolicyDelete& request) {
+  v1::CatalogOperation operation;
+  operation.mutable_delete_policy()->set_vhost(context.vhost());
+  operation.mutable_delete_policy()->set_name(request.name());
+  change(context, std::move(operation));
+}
+
 }  // namespace segue::router

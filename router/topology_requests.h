@@ -13,9 +13,9 @@
 
 namespace segue::router {
 
-/// Requests that change what exists: exchanges, queues, bindings. Done by the catalog's leader; the
-/// answer goes out when this router's view has the change, so that what the session does next
-/// counts on it. One thread.
+/// Requests that change what exists: exchanges, queues, bindings, policies. Done by the catalog's
+/// leader; the answer goes out when this router's view has the change, so that what the session
+/// does next counts on it. One thread.
 class TopologyRequests {
  public:
   TopologyRequests(CatalogView& catalog, const QueueLookup& lookup, CatalogRequests& leader,
@@ -33,6 +33,8 @@ class TopologyRequests {
   void queue_delete(const RequestContext& context, const v1::QueueDelete& request);
   void bind(const RequestContext& context, v1::Bind& request);
   void unbind(const RequestContext& context, v1::Unbind& request);
+  void set_policy(const RequestContext& context, v1::PolicyDefinition& request);
+  void delete_policy(const RequestContext& context, const v1::PolicyDelete& request);
 
  private:
   using Done = std::function<void(const v1::CatalogOutcome& outcome)>;

@@ -33,6 +33,8 @@ class SqliteCatalogDb final : public CatalogDb {
 
   /// Makes an empty catalog out of an empty file, or checks that the file is one.
   Status prepare();
+  /// As prepare(), and a file of an older version becomes one of the newest.
+  Status prepare_for_writing();
   /// Checks that the file is one, more thoroughly, and writes nothing.
   Status verify();
 
@@ -53,6 +55,9 @@ class SqliteCatalogDb final : public CatalogDb {
 
   Status create();
   Status check_file();
+  Status add_tables();
+  Status load_policies(v1::CatalogEntry& entry);
+  Status load_vhosts(v1::CatalogEntry& entry);
   Status load_head(Head& head);
   Status save_head();
   /// Runs `body` in a transaction; undone, the head too, when it fails.
@@ -63,11 +68,16 @@ class SqliteCatalogDb final : public CatalogDb {
   Status insert(const v1::QueueDefinition& queue);
   Status insert(const v1::BindingDefinition& binding);
   Status insert(const v1::ShardAssigned& shard);
+  Status insert(const v1::PolicyDefinition& policy);
+  Status insert(const v1::VhostDefinition& vhost);
   Status erase(const char* sql, std::uint64_t number);
   Status erase(const v1::ExchangeKey& key);
+  Status erase(const v1::PolicyKey& key);
+  Status erase_vhost(const std::string& name);
 
   std::unique_ptr<CatalogSqlite> database_;
   Head head_;
+  std::uint64_t version_ = kCatalogSchemaVersion;
 };
 
 Status SqliteCatalogDb::prepare() {
@@ -76,6 +86,20 @@ Status SqliteCatalogDb::prepare() {
   if (*objects == 0) return create();
   SEGUE_RETURN_IF_ERROR(check_file());
   return load_head(head_);
+}
+
+Status SqliteCatalogDb::prepare_for_writing() {
+  SEGUE_RETURN_IF_ERROR(prepare());
+  if (version_ == kCatalogSchemaVersion) return {};
+  SEGUE_RETURN_IF_ERROR(transaction([this] { return add_tables(); }));
+  version_ = kCatalogSchemaVersion;
+  return {};
+}
+
+Status SqliteCatalogDb::add_tables() {
+  SEGUE_RETURN_IF_ERROR(database_->execute(kCatalogSchemaOfPolicies, "making the tables"));
+  const std::string version = "PRAGMA user_version=" + std::to_string(kCatalogSchemaVersion);
+  return database_->execute(version.c_str(), "marking the file");
 }
 
 Status SqliteCatalogDb::verify() {
@@ -91,9 +115,8 @@ Status SqliteCatalogDb::create() {
   const Status made = transaction([this] {
     SEGUE_RETURN_IF_ERROR(database_->execute(kCatalogSchema, "making the tables"));
     const std::string id = "PRAGMA application_id=" + std::to_string(kCatalogApplicationId);
-    const std::string version = "PRAGMA user_version=" + std::to_string(kCatalogSchemaVersion);
     SEGUE_RETURN_IF_ERROR(database_->execute(id.c_str(), "marking the file"));
-    return database_->execute(version.c_str(), "marking the file");
+    return add_tables();
   });
   if (!made.is_ok()) return made;
   // SQLite makes the content durable, but not the new file's name.
@@ -111,11 +134,14 @@ Status SqliteCatalogDb::check_file() {
   }
   auto version = database_->number("PRAGMA user_version");
   if (!version.is_ok()) return version.status();
-  if (*version != static_cast<std::uint64_t>(kCatalogSchemaVersion)) {
-    return Status(Code::kInvalidConfig,
-                  database_->path() + ": has format version " + std::to_string(*version) +
-                      ", this program reads version " + std::to_string(kCatalogSchemaVersion));
+  if (*version < kOldestCatalogSchemaVersion || *version > kCatalogSchemaVersion) {
+    return Status(Code::kInvalidConfig, database_->path() + ": has format version " +
+                                            std::to_string(*version) +
+                                            ", this program reads versions " +
+                                            std::to_string(kOldestCatalogSchemaVersion) + " to " +
+                                            std::to_string(kCatalogSchemaVersion));
   }
+  version_ = *version;
   return database_->check_structure();
 }
 
@@ -177,7 +203,8 @@ Status SqliteCatalogDb::replace_all(std::span<const v1::CatalogEntry> snapshot,
                                     CatalogIndex index) {
   return transaction([&]() -> Status {
     SEGUE_RETURN_IF_ERROR(database_->execute(
-        "DELETE FROM shards; DELETE FROM exchanges; DELETE FROM queues; DELETE FROM bindings",
+        "DELETE FROM shards; DELETE FROM exchanges; DELETE FROM queues; DELETE FROM bindings; "
+        "DELETE FROM policies; DELETE FROM vhosts",
         "emptying the tables"));
     head_ = {};
     for (const v1::CatalogEntry& entry : snapshot) SEGUE_RETURN_IF_ERROR(apply_changes(entry));
@@ -223,6 +250,14 @@ Status SqliteCatalogDb::apply_change(const v1::CatalogChange& change) {
       head_.last_binding_number =
           std::max(head_.last_binding_number, change.numbers_used().last_binding_number());
       return {};
+    case v1::CatalogChange::kPolicySet:
+      return insert(change.policy_set());
+    case v1::CatalogChange::kPolicyDeleted:
+      return erase(change.policy_deleted());
+    case v1::CatalogChange::kVhostSet:
+      return insert(change.vhost_set());
+    case v1::CatalogChange::kVhostDeleted:
+      return erase_vhost(change.vhost_deleted());
     case v1::CatalogChange::KIND_NOT_SET:
       return {};
   }
@@ -279,6 +314,30 @@ Status SqliteCatalogDb::insert(const v1::BindingDefinition& binding) {
   return database_->run(*into, "writing table bindings");
 }
 
+Status SqliteCatalogDb::insert(const v1::PolicyDefinition& policy) {
+  auto into = database_->statement(
+      "INSERT OR REPLACE INTO policies (vhost, name, pattern, apply_to, priority, definition, "
+      "checksum) VALUES (?, ?, ?, ?, ?, ?, ?)");
+  if (!into.is_ok()) return into.status();
+  CatalogRowWriter row(*into);
+  row << policy.vhost() << policy.name() << policy.pattern() << policy.apply_to()
+      << static_cast<std::uint64_t>(std::int64_t{policy.priority()});
+  row.blob(arguments_bytes(policy.definition())).end();
+  return database_->run(*into, "writing table policies");
+}
+
+Status SqliteCatalogDb::insert(const v1::VhostDefinition& vhost) {
+  auto into = database_->statement(
+      "INSERT OR REPLACE INTO vhosts (name, limits, checksum) VALUES (?, ?, ?)");
+  if (!into.is_ok()) return into.status();
+  v1::VhostDefinition limits = vhost;
+  limits.clear_name();
+  CatalogRowWriter row(*into);
+  row << vhost.name();
+  row.blob(limits.SerializeAsString()).end();
+  return database_->run(*into, "writing table vhosts");
+}
+
 Status SqliteCatalogDb::erase(const char* sql, std::uint64_t number) {
   auto from = database_->statement(sql);
   if (!from.is_ok()) return from.status();
@@ -294,7 +353,50 @@ Status SqliteCatalogDb::erase(const v1::ExchangeKey& key) {
   return database_->run(*from, "deleting an exchange");
 }
 
+Status SqliteCatalogDb::erase(const v1::PolicyKey& key) {
+  auto from = database_->statement("DELETE FROM policies WHERE vhost = ? AND name = ?");
+  if (!from.is_ok()) return from.status();
+  CatalogRowWriter row(*from);
+  row << key.vhost() << key.name();
+  return database_->run(*from, "deleting a policy");
+}
+
+Status SqliteCatalogDb::erase_vhost(const std::string& name) {
+  auto from = database_->statement("DELETE FROM vhosts WHERE name = ?");
+  if (!from.is_ok()) return from.status();
+  CatalogRowWriter row(*from);
+  row << name;
+  return database_->run(*from, "deleting a virtual host");
+}
+
 // ---- load
+
+Status SqliteCatalogDb::load_policies(v1::CatalogEntry& entry) {
+  return database_->each_row(
+      "SELECT vhost, name, pattern, apply_to, priority, definition, checksum FROM policies "
+      "ORDER BY vhost, name",
+      "policies", [&](CatalogRowReader& row) {
+        v1::PolicyDefinition& policy = *entry.add_changes()->mutable_policy_set();
+        policy.set_vhost(row.text());
+        policy.set_name(row.text());
+        policy.set_pattern(row.text());
+        policy.set_apply_to(row.text());
+        policy.set_priority(static_cast<std::int32_t>(static_cast<std::int64_t>(row.number())));
+        return read_arguments(row, *policy.mutable_definition());
+      });
+}
+
+Status SqliteCatalogDb::load_vhosts(v1::CatalogEntry& entry) {
+  return database_->each_row("SELECT name, limits, checksum FROM vhosts ORDER BY name", "vhosts",
+                             [&](CatalogRowReader& row) {
+                               v1::VhostDefinition vhost;
+                               const std::string name = row.text();
+                               if (!row.parse(vhost)) return false;
+                               vhost.set_name(name);
+                               *entry.add_changes()->mutable_vhost_set() = std::move(vhost);
+                               return true;
+                             });
+}
 
 Result<v1::CatalogEntry> SqliteCatalogDb::load() {
   v1::CatalogEntry entry;
@@ -313,6 +415,9 @@ Result<v1::CatalogEntry> SqliteCatalogDb::load() {
         shard.set_node(row.text());
         return true;
       }));
+  // An older file does not have them; it is only looked at.
+  const bool has_policies = version_ > kOldestCatalogSchemaVersion;
+  if (has_policies) SEGUE_RETURN_IF_ERROR(load_vhosts(entry));
   SEGUE_RETURN_IF_ERROR(database_->each_row(
       "SELECT vhost, name, type, durable, auto_delete, internal, arguments, checksum FROM "
       "exchanges "
@@ -356,6 +461,7 @@ Result<v1::CatalogEntry> SqliteCatalogDb::load() {
         binding.set_routing_key(row.text());
         return read_arguments(row, *binding.mutable_arguments());
       }));
+  if (has_policies) SEGUE_RETURN_IF_ERROR(load_policies(entry));
   if (head_.last_queue_id > 0 || head_.last_binding_number > 0) {
     v1::NumbersUsed& used = *entry.add_changes()->mutable_numbers_used();
     used.set_last_queue_id(head_.last_queue_id);
@@ -371,7 +477,7 @@ Result<std::unique_ptr<CatalogDb>> CatalogDb::open(const std::string& path, cons
   auto database = CatalogSqlite::open(path, fatal);
   if (!database.is_ok()) return database.status();
   auto catalog = std::make_unique<SqliteCatalogDb>(std::move(*database));
-  SEGUE_RETURN_IF_ERROR(catalog->prepare());
+  SEGUE_RETURN_IF_ERROR(catalog->prepare_for_writing());
   return std::unique_ptr<CatalogDb>(std::move(catalog));
 }
 

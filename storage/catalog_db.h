@@ -15,8 +15,8 @@
 namespace segue::storage {
 
 /// A node's durable copy of the catalog: a SQLite file whose tables a person can read (cluster,
-/// shards, exchanges, queues, bindings). What entries say is committed together with their index,
-/// so that the file is always the catalog as of one index.
+/// shards, exchanges, queues, bindings, policies, vhosts). What entries say is committed together
+/// with their index, so that the file is always the catalog as of one index.
 ///
 /// The door to SQLite. Blocks on the disk: for the background thread, or for start-up; one thread
 /// at a time. Errors: CORRUPTION (not a catalog, damaged, of a newer version), NO_SPACE, IO_ERROR.

@@ -2,9 +2,12 @@
 
 namespace segue::storage {
 
-/// Of catalog.db, in `PRAGMA user_version`. A file of another one is refused. 2: bindings to
-/// exchanges.
-inline constexpr int kCatalogSchemaVersion = 2;
+/// Of catalog.db, in `PRAGMA user_version`. 2: bindings to exchanges; 3: policies and virtual
+/// hosts.
+inline constexpr int kCatalogSchemaVersion = 3;
+/// A file of this version is read too, and becomes one of the newest when it is opened for writing.
+/// Any other is refused.
+inline constexpr int kOldestCatalogSchemaVersion = 2;
 /// In `PRAGMA application_id`: tells a catalog from any other SQLite file ("SGCT").
 inline constexpr int kCatalogApplicationId = 0x53474354;
 
@@ -60,6 +63,25 @@ CREATE TABLE bindings (
   arguments BLOB NOT NULL,
   checksum INTEGER NOT NULL
 );
+)sql";
+
+/// What version 3 has on top of version 2.
+inline constexpr char kCatalogSchemaOfPolicies[] = R"sql(
+CREATE TABLE policies (
+  vhost TEXT NOT NULL,
+  name TEXT NOT NULL,
+  pattern TEXT NOT NULL,
+  apply_to TEXT NOT NULL,
+  priority INTEGER NOT NULL,
+  definition BLOB NOT NULL,
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY (vhost, name)
+) WITHOUT ROWID;
+CREATE TABLE vhosts (
+  name TEXT PRIMARY KEY,
+  limits BLOB NOT NULL,
+  checksum INTEGER NOT NULL
+) WITHOUT ROWID;
 )sql";
 
 }  // namespace segue::storage

@@ -19,7 +19,8 @@ namespace segue::cli {
 namespace {
 
 constexpr const char* kDocument =
-    "The document is JSON: exchanges, queues and bindings, but not what a cluster has by itself\n"
+    "The document is JSON: exchanges, queues, bindings and policies, but not what a cluster has by "
+    "itself\n"
     "(the default exchange, amq.*), nor queues of single sessions or with names that a server has\n"
     "made, nor messages.\n";
 
@@ -63,6 +64,11 @@ client::Result<Definitions> definitions_of(client::Connection& connection,
     if (!kept) continue;
     definitions.bindings.push_back({binding.exchange, binding.queue, binding.routing_key,
                                     std::move(binding.arguments), binding.to_exchange});
+  }
+  auto policies = connection.admin().list_all_policies();
+  if (!policies) return policies.error();
+  for (client::PolicyDescription& policy : *policies) {
+    definitions.policies[policy.name] = std::move(policy);
   }
   return definitions;
 }
@@ -209,9 +215,20 @@ class DefinitionsImport final : public WithDocument {
              return waiting_for(admin.declare_queue_async(name, options));
            }});
     }
+    add_policies(admin, wanted, current);
     for (const client::Binding& binding : missing_bindings(wanted, current)) {
       add({binding_text(binding), false, true,
            [&admin, binding] { return waiting_for(admin.bind_async(binding)); }});
+    }
+  }
+  /// Also those that are there with others: that is what setting a policy is.
+  void add_policies(client::Admin& admin, const Definitions& wanted, const Definitions& current) {
+    for (const auto& [name, policy] : wanted.policies) {
+      const auto found = current.policies.find(name);
+      const bool exists = found != current.policies.end();
+      if (exists && equal_options(policy, found->second)) continue;
+      add({"policy '" + printable(name) + "'", exists, false,
+           [&admin, policy = policy] { return waiting_for(admin.set_policy_async(policy)); }});
     }
   }
   template <typename Options>
@@ -227,6 +244,9 @@ class DefinitionsImport final : public WithDocument {
   }
   static void put(Definitions& to, const client::QueueOptions& options) {
     to.queues["q"] = options;
+  }
+  static void put(Definitions& to, const client::PolicyDescription& policy) {
+    to.policies["p"] = policy;
   }
   template <typename Answer>
   static std::function<client::Status()> waiting_for(std::future<Answer> future) {
@@ -303,7 +323,7 @@ class DefinitionsDiff final : public WithDocument {
 }  // namespace
 
 CommandEntry definitions_export_command() {
-  return {"definitions export", "write down the exchanges, queues and bindings",
+  return {"definitions export", "write down the exchanges, queues, bindings and policies",
           std::string(kDocument) + "\nExample:\n  segue definitions export > definitions.json\n",
           [] { return std::make_unique<DefinitionsExport>(); }};
 }
@@ -313,11 +333,12 @@ CommandEntry definitions_import_command() {
       "definitions import", "declare what a document of definitions has",
       std::string(kDocument) +
           "What is there already with equal settings stays as it is, so importing twice does no\n"
-          "harm; what is there with others is refused (but see --update), and nothing is ever\n"
-          "deleted. A document that RabbitMQ exported (rabbitmqctl export_definitions, or its\n"
+          "harm; what is there with others is refused (but see --update), a policy is replaced, "
+          "and\n"
+          "nothing is ever deleted. A document that RabbitMQ exported (rabbitmqctl "
+          "export_definitions, or its\n"
           "management page) can be imported too: what was adapted and what was left out is\n"
-          "told. Users, permissions and policies are left out; what a policy sets can be given to\n"
-          "its queues as arguments.\n"
+          "told. Users and permissions are left out.\n"
           "\n"
           "Exit codes beside the usual ones: 1 something was refused; 64 the document is wrong.\n"
           "\n"

@@ -1,4 +1,5 @@
 #include <chrono>
+#include <set>
 #include <utility>
 
 #include "cli/commands/commands.h"
@@ -54,6 +55,13 @@ void write_queue(JsonWriter& json, const client::QueueDescription& queue) {
     json.field("dedupe_entries", queue.dedupe_entries);
     json.field("dedupe_bytes", queue.dedupe_bytes);
     json.field("groups", queue.groups);
+    json.key("effective").begin_array();
+    for (const client::EffectiveSetting& setting : queue.effective) {
+      json.begin_object().field("name", setting.name).key("value");
+      write_value(json, setting.value);
+      json.field("origin", setting.origin).end_object();
+    }
+    json.end_array();
   }
   json.end_object();
 }
@@ -63,6 +71,30 @@ std::string kind_of(const client::QueueDescription& queue) {
   if (queue.exclusive) kind += ", exclusive";
   if (queue.auto_delete) kind += ", auto-delete";
   return kind;
+}
+
+/// "x-message-ttl 60000 (policy short)", one for each, with `between` in between.
+std::string in_force(const client::QueueDescription& queue, const char* between) {
+  std::string text;
+  for (const client::EffectiveSetting& setting : queue.effective) {
+    JsonWriter value;
+    write_value(value, setting.value);
+    text += (text.empty() ? "" : between) + setting.name + " " + value.take() + " (" +
+            setting.origin + ")";
+  }
+  return text;
+}
+
+/// The policies of which something is in force.
+std::string policies_of(const client::QueueDescription& queue) {
+  constexpr std::string_view kPolicy = "policy ";
+  std::set<std::string> names;
+  for (const client::EffectiveSetting& setting : queue.effective) {
+    if (setting.origin.starts_with(kPolicy)) names.insert(setting.origin.substr(kPolicy.size()));
+  }
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
 }
 
 class QueueDeclare final : public SessionCommand {
@@ -196,7 +228,8 @@ class QueueList final : public SessionCommand {
                  {"DISK", kRight},
                  {"SHARD", kRight},
                  {"NODE"},
-                 {"KIND"}});
+                 {"KIND"},
+                 {"POLICIES"}});
     for (const client::QueueDescription& queue : queues) {
       const auto count = [&](std::uint64_t number) {
         return queue.available ? grouped(number) : std::string("?");
@@ -204,7 +237,7 @@ class QueueList final : public SessionCommand {
       table.add({queue.name, count(queue.ready), count(queue.unacked), count(queue.dead_lettering),
                  count(queue.consumers), queue.available ? human_bytes(queue.bytes) : "?",
                  queue.available ? human_bytes(queue.disk_bytes) : "?", std::to_string(queue.shard),
-                 queue.node, kind_of(queue)});
+                 queue.node, kind_of(queue), policies_of(queue)});
     }
     console.write(table.text());
   }
@@ -234,6 +267,9 @@ class QueueShow final : public SessionCommand {
     Table table({{"queue"}, {printable(queue->name)}});
     table.add({"kind", kind_of(*queue)});
     table.add({"arguments", queue->arguments.empty() ? "none" : json.take()});
+    if (queue->available) {
+      table.add({"in force", queue->effective.empty() ? "no arguments" : in_force(*queue, ", ")});
+    }
     table.add({"id", std::to_string(queue->id)});
     table.add({"shard", std::to_string(queue->shard) + " on node " + queue->node});
     if (queue->available) {

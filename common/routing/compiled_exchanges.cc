@@ -38,7 +38,8 @@ void CompiledExchanges::visit(ExchangeNumber number) {
 }
 
 void CompiledExchanges::visit_alternate(ExchangeNumber number) {
-  const Exchange& exchange = exchanges_[number.value];
+  Exchange& exchange = exchanges_[number.value];
+  look_at_policies(exchange);
   if (exchange.alternate.empty()) return;
   // It may be declared later, or never.
   const Key alternate(exchange.key.first, exchange.alternate);
@@ -89,9 +90,9 @@ void CompiledExchanges::compile(Exchange& exchange) {
   const v1::ExchangeDefinition* const definition = state_.find_exchange(vhost, name);
   if (definition == nullptr) return;
   const auto alternate = definition->arguments().find(std::string(kAlternateExchange));
-  if (alternate != definition->arguments().end()) {
-    exchange.alternate = alternate->second.string_value();
-  }
+  exchange.own_alternate = alternate != definition->arguments().end();
+  exchange.alternate = exchange.own_alternate ? alternate->second.string_value() : "";
+  exchange.policies_at = 0;
   auto made = make_exchange_router(definition->type(), definition->arguments());
   // A type of a newer version: it matches nothing here.
   if (!made) return;
@@ -99,6 +100,15 @@ void CompiledExchanges::compile(Exchange& exchange) {
   for (const std::uint64_t number : state_.bindings_from(vhost, name)) {
     bind(exchange, *state_.find_binding(number));
   }
+}
+
+void CompiledExchanges::look_at_policies(Exchange& exchange) {
+  const Policies& policies = state_.policies();
+  if (exchange.own_alternate || exchange.policies_at == policies.generation()) return;
+  exchange.policies_at = policies.generation();
+  const auto said = policies.value_of(Policies::Target::kExchange, exchange.key.first,
+                                      exchange.key.second, kAlternateExchange);
+  exchange.alternate = said.value == nullptr ? "" : said.value->string_value();
 }
 
 void CompiledExchanges::bind(Exchange& exchange, const v1::BindingDefinition& binding) {
@@ -151,6 +161,17 @@ void CompiledExchanges::on_change(const v1::CatalogChange& change) {
       if (known == exchange_of_binding_.end()) break;
       exchanges_[known->second.value].router->unbind(BindingNumber(known->first));
       exchange_of_binding_.erase(known);
+      break;
+    }
+    case v1::CatalogChange::kVhostDeleted: {
+      // Its predeclared exchanges go without a word.
+      const std::string& vhost = change.vhost_deleted();
+      std::vector<Key> keys;
+      for (auto at = numbers_.lower_bound({vhost, ""});
+           at != numbers_.end() && at->first.first == vhost; ++at) {
+        keys.push_back(at->first);
+      }
+      for (const Key& key : keys) forget(key, true);
       break;
     }
     default:

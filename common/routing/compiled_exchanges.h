@@ -46,11 +46,14 @@ class CompiledExchanges {
     bool compiled = false;
     std::unique_ptr<ExchangeRouter> router;  // null, compiled: of a type that is not known here
     std::string alternate;                   // empty: none
+    bool own_alternate = false;              // by its argument, which goes before policies
+    std::uint64_t policies_at = 0;           // of the policies that `alternate` is by
     std::uint64_t visited_at = 0;            // the walk that came here last
   };
 
   ExchangeNumber number_of(const Key& key);
   void compile(Exchange& exchange);
+  void look_at_policies(Exchange& exchange);
   void bind(Exchange& exchange, const v1::BindingDefinition& binding);
   /// `gone`: its number may be used again.
   void forget(const Key& key, bool gone);

@@ -11,7 +11,9 @@ constexpr char kRabbit[] = R"({
   "rabbit_version": "3.10.8",
   "users": [{"name": "guest"}],
   "vhosts": [{"name": "/"}, {"name": "shop"}],
-  "policies": [{"name": "p", "pattern": "^a", "definition": {"max-length": 5}}],
+  "policies": [{"name": "p", "vhost": "/", "pattern": "^a", "priority": 2,
+    "apply-to": "quorum_queues", "definition": {"max-length": 5, "ha-mode": "all"}},
+    {"name": "mirrors", "vhost": "/", "pattern": ".", "definition": {"ha-mode": "all"}}],
   "queues": [
     {"name": "orders", "vhost": "/", "durable": true, "auto_delete": false,
      "arguments": {"x-queue-type": "quorum", "x-delivery-limit": 5}},
@@ -52,6 +54,7 @@ Definitions some() {
   queue.auto_delete = true;
   queue.arguments["x-max-priority"] = 5;
   definitions.queues["\xC3\xA4"];
+  definitions.policies["p"] = {"p", "^q", "queues", -3, {{"max-length", 5}}};
   definitions.bindings.push_back({"events \"1\"", "q", "a.*", {{"x", client::Value()}}, ""});
   definitions.bindings.push_back({"amq.fanout", "", "", {}, "events \"1\""});
   return definitions;
@@ -111,7 +114,7 @@ TEST(Definitions, WrongDocumentsAreRefusedWithTheirPlace) {
   };
   EXPECT_EQ(with(R"("queue": [])"),
             "the document has a member 'queue' that is not known; there are segue_definitions, "
-            "exchanges, queues, bindings");
+            "exchanges, queues, bindings, policies");
   EXPECT_EQ(with(R"("queues": {})"), "queues is an object; it must be a list");
   EXPECT_EQ(with(R"("queues": [7])"), "queues[0] is a number; it must be an object");
   EXPECT_EQ(with(R"("queues": [{"name": "a"}, {"durable": true}])"),
@@ -140,6 +143,11 @@ TEST(Definitions, OfRabbitMqsDocumentWhatFitsIsTakenAndTheRestIsTold) {
   ASSERT_EQ(taken.bindings.size(), 2u);
   EXPECT_EQ(taken.bindings[0].routing_key, "order.#");
   EXPECT_EQ(taken.bindings[1].to_exchange, "events");
+  ASSERT_EQ(taken.policies.size(), 1u);
+  EXPECT_EQ(taken.policies.at("p").pattern, "^a");
+  EXPECT_EQ(taken.policies.at("p").priority, 2);
+  EXPECT_EQ(taken.policies.at("p").apply_to, "queues");
+  EXPECT_EQ(taken.policies.at("p").definition, (client::Table{{"max-length", 5}}));
   std::map<std::string, bool> notes;
   for (const DefinitionNote& note : read->notes) notes[note.object] = note.left_out;
   const std::map<std::string, bool> expected = {
@@ -150,7 +158,8 @@ TEST(Definitions, OfRabbitMqsDocumentWhatFitsIsTakenAndTheRestIsTold) {
       {"exchange 'events'", false},
       {"exchange 'later'", true},
       {"users", true},
-      {"policy 'p'", true},
+      {"policy 'p'", false},
+      {"policy 'mirrors'", true},
       {"binding of exchange 'later' to queue 'orders' with key 'k'", true},
       {"binding of exchange 'events' to queue 'log' with key 'k'", true}};
   EXPECT_EQ(notes, expected);

@@ -44,6 +44,22 @@ class Topology : private CatalogState::Listener {
     change.mutable_exchange_deleted()->set_name(name);
     apply(change);
   }
+  void policy(const std::string& pattern, const std::string& alternate) {
+    v1::CatalogChange change;
+    v1::PolicyDefinition& policy = *change.mutable_policy_set();
+    policy.set_vhost("/");
+    policy.set_name("p");
+    policy.set_pattern(pattern);
+    policy.set_apply_to("exchanges");
+    (*policy.mutable_definition())["alternate-exchange"].set_string_value(alternate);
+    apply(change);
+  }
+  void no_policy() {
+    v1::CatalogChange change;
+    change.mutable_policy_deleted()->set_vhost("/");
+    change.mutable_policy_deleted()->set_name("p");
+    apply(change);
+  }
   void queue(std::uint64_t id) {
     v1::CatalogChange change;
     v1::QueueDefinition& queue = *change.mutable_queue_created();
@@ -124,6 +140,29 @@ TEST(CompiledExchanges, LeadOnToOthersEachByItsOwnType) {
   EXPECT_THAT(topology.match("in", "c.b"), IsEmpty());
   topology.exchange("all", "fanout");
   EXPECT_THAT(topology.match("in", "c.b"), IsEmpty());
+}
+
+TEST(CompiledExchanges, AnAlternateByPolicyComesAndGoes) {
+  Topology topology;
+  for (std::uint64_t id = 1; id <= 3; ++id) topology.queue(id);
+  topology.exchange("a", "direct");
+  topology.exchange("own", "direct", "second");
+  topology.exchange("first", "fanout");
+  topology.exchange("second", "fanout");
+  topology.bind("first", 1, "");
+  topology.bind("second", 2, "");
+  EXPECT_THAT(topology.match("a", "k"), IsEmpty());
+  topology.policy("^(a|own)$", "first");
+  EXPECT_THAT(topology.match("a", "k"), ElementsAre(1));
+  EXPECT_THAT(topology.match("own", "k"), ElementsAre(2));  // its argument goes before
+  topology.policy("^a$", "second");
+  EXPECT_THAT(topology.match("a", "k"), ElementsAre(2));
+  topology.exchange("later", "direct");
+  topology.policy(".", "first");
+  EXPECT_THAT(topology.match("later", "k"), ElementsAre(1));
+  EXPECT_THAT(topology.match("second", "k"), ElementsAre(2));
+  topology.no_policy();
+  EXPECT_THAT(topology.match("a", "k"), IsEmpty());
 }
 
 TEST(CompiledExchanges, GoAroundACycleOnce) {

@@ -1,6 +1,7 @@
 #include "storage/catalog_db.h"
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -60,6 +61,9 @@ v1::CatalogEntry everything() {
     assigned->set_shard(shard);
     assigned->set_node("n" + std::to_string(shard));
   }
+  auto* vhost = entry.add_changes()->mutable_vhost_set();
+  vhost->set_name("shop");
+  vhost->set_max_queues(0);
   auto* exchange = entry.add_changes()->mutable_exchange_created();
   exchange->set_vhost("/");
   exchange->set_name("e'; DROP TABLE queues");
@@ -79,6 +83,13 @@ v1::CatalogEntry everything() {
   binding->set_exchange("e'; DROP TABLE queues");
   binding->set_queue("queue \xF0\x9F\x98\x80");
   binding->set_routing_key("a.*.#");
+  auto* policy = entry.add_changes()->mutable_policy_set();
+  policy->set_vhost("/");
+  policy->set_name("p';");
+  policy->set_pattern("^q");
+  policy->set_apply_to("queues");
+  policy->set_priority(-7);
+  (*policy->mutable_definition())["max-length"].set_int_value(5);
   auto* used = entry.add_changes()->mutable_numbers_used();
   used->set_last_queue_id(1ull << 62);
   used->set_last_binding_number(40);
@@ -116,6 +127,60 @@ TEST_F(CatalogDbTest, DeletesAndRemembersTheNumbersThatWereUsed) {
   ASSERT_EQ(loaded->changes_size(), 1);
   EXPECT_EQ(loaded->changes(0).numbers_used().last_queue_id(), 9u);
   EXPECT_EQ(loaded->changes(0).numbers_used().last_binding_number(), 4u);
+}
+
+TEST_F(CatalogDbTest, PoliciesAndVirtualHostsAreReplacedAndDeleted) {
+  std::vector<v1::CatalogEntry> entries{everything(), entry_of(6), entry_of(7)};
+  auto* policy = entries[1].add_changes()->mutable_policy_set();
+  policy->set_vhost("/");
+  policy->set_name("p';");
+  policy->set_pattern("other");
+  entries[1].add_changes()->mutable_vhost_set()->set_name("shop");
+  ASSERT_TRUE(open()->apply(std::span(entries).first(2)).is_ok());
+  CatalogState state;
+  state.apply(*open()->load());
+  EXPECT_EQ(state.policies().find("/", "p';")->pattern(), "other");
+  EXPECT_FALSE(state.find_vhost("shop")->has_max_queues());
+  entries[2].add_changes()->mutable_policy_deleted()->set_vhost("/");
+  entries[2].mutable_changes(0)->mutable_policy_deleted()->set_name("p';");
+  entries[2].add_changes()->set_vhost_deleted("shop");
+  ASSERT_TRUE(open()->apply(std::span(entries).last(1)).is_ok());
+  CatalogState after;
+  after.apply(*open()->load());
+  EXPECT_EQ(after.policies().count(), 0u);
+  EXPECT_EQ(after.find_vhost("shop"), nullptr);
+}
+
+/// Makes the file one of the version before policies.
+void make_older(const std::string& path) {
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database,
+                         "DROP TABLE policies; DROP TABLE vhosts; PRAGMA user_version=2; "
+                         "PRAGMA wal_checkpoint(TRUNCATE);",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(database);
+}
+
+TEST_F(CatalogDbTest, AFileOfTheVersionBeforePoliciesIsTaken) {
+  v1::CatalogEntry entry = entry_of(5);
+  *entry.add_changes()->mutable_queue_created() = queue_of(7, "q");
+  ASSERT_TRUE(open()->apply(std::span(&entry, 1)).is_ok());
+  make_older(path());
+  // Who only looks leaves it as it is.
+  PosixFileSystem files;
+  const auto peeked = CatalogDb::peek(files, path());
+  ASSERT_TRUE(peeked.is_ok()) << peeked.status().to_string();
+  EXPECT_EQ(peeked->changes(0).queue_created().name(), "q");
+  auto catalog = open();
+  EXPECT_EQ(catalog->applied(), CatalogIndex{5});
+  EXPECT_EQ(catalog->load()->changes(0).queue_created().name(), "q");
+  v1::CatalogEntry next = entry_of(6);
+  next.add_changes()->mutable_policy_set()->set_name("p");
+  ASSERT_TRUE(catalog->apply(std::span(&next, 1)).is_ok());
+  catalog.reset();
+  EXPECT_EQ(open()->load()->changes_size(), 3);  // the queue, the policy, the numbers
 }
 
 TEST_F(CatalogDbTest, LeavesOutWhatWasAppliedBefore) {

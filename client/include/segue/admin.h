@@ -165,6 +165,20 @@ class Admin {
   Result<std::vector<BindingDescription>> list_all_bindings(const std::string& exchange = {},
                                                             const std::string& queue = {});
 
+  /// Makes the policy, or replaces the one of its name. It is in force at once, also for what
+  /// exists.
+  Status set_policy(const PolicyDescription& policy);
+  std::future<Status> set_policy_async(const PolicyDescription& policy);
+  Status delete_policy(const std::string& name);
+  std::future<Status> delete_policy_async(const std::string& name);
+  struct PolicyPage {
+    std::vector<PolicyDescription> policies;
+    bool more = false;
+  };
+  Result<PolicyPage> list_policies(const ListOptions& options);
+  std::future<Result<PolicyPage>> list_policies_async(const ListOptions& options);
+  Result<std::vector<PolicyDescription>> list_all_policies();
+
   struct ListSegmentsOptions {
     std::string queue;
     /// Only files that begin above this sequence number.

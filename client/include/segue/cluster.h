@@ -9,6 +9,13 @@
 
 namespace segue::client {
 
+/// An argument that is in force for a queue.
+struct EffectiveSetting {
+  std::string name;  // e.g. "x-message-ttl"
+  Value value;
+  std::string origin;  // "argument", or "policy NAME"
+};
+
 struct QueueDescription {
   std::string name;
   std::uint64_t id = 0;
@@ -45,6 +52,21 @@ struct QueueDescription {
   std::uint64_t dedupe_bytes = 0;
   /// Message groups that belong to a consumer now.
   std::uint64_t groups = 0;
+  /// What is in force, by its arguments and by policies; known when `available`.
+  std::vector<EffectiveSetting> effective{};
+};
+
+/// Arguments for the queues or exchanges whose names match a pattern.
+struct PolicyDescription {
+  std::string name;
+  /// A regular expression (RE2), found anywhere in the name.
+  std::string pattern;
+  /// "queues", "exchanges" or "all".
+  std::string apply_to = "all";
+  /// Of several that say something of one key the highest counts; of equal ones the first by name.
+  std::int32_t priority = 0;
+  /// By the names of policies, e.g. {{"message-ttl", 60000}}.
+  Table definition{};
 };
 
 struct ExchangeDescription {
