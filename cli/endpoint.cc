@@ -127,6 +127,7 @@ Result<Endpoint> choose_endpoint(const std::vector<std::string>& flags,
     override_with("SEGUE_ROUTER");
     SEGUE_RETURN_IF_ERROR(add_routers(endpoint, *variable));
   }
+  if (const auto vhost = lookup.environment("SEGUE_VHOST")) endpoint.vhost = *vhost;
   if (endpoint.routers.empty()) {
     endpoint.source = "the default";
     endpoint.routers = {kDefaultRouter};

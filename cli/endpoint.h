@@ -38,6 +38,8 @@ EndpointLookup system_lookup();
 ///
 ///     {"routers": ["tcp://10.0.0.1:5680", "tcp://10.0.0.2:5680"], "vhost": "/"}
 ///
+/// The variable SEGUE_VHOST goes before the file's vhost.
+///
 /// INVALID_CONFIG names the source and what is wrong. "host:port" is taken for "tcp://host:port".
 Result<Endpoint> choose_endpoint(const std::vector<std::string>& flags,
                                  const EndpointLookup& lookup);

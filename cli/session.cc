@@ -69,7 +69,8 @@ void SessionOptions::declare(OptionTable& options, const std::string& limits) {
                          "a router: tcp://host:port, host:port or ipc://path; may be given again "
                          "(SEGUE_ROUTER, else the configuration file, else "
                          "tcp://127.0.0.1:5680)"});
-  options.text(vhost, {"vhost", 0, "NAME", "the virtual host; so far there is only '/'"});
+  options.text(vhost, {"vhost", 0, "NAME",
+                       "the virtual host (SEGUE_VHOST, else the configuration file, else '/')"});
   options.duration(
       timeout, {"timeout", 0, "TIME",
                 "how long to wait " + limits + ": 500ms, 30s, 2m, or a number of seconds (10s)"});
@@ -134,8 +135,7 @@ std::optional<client::Connection> open_session(Console& console, const SessionOp
   if (error.code == client::ErrorCode::kNotFound) {
     console.note("segue: cannot use the cluster at " + joined(endpoint->routers) + ": " +
                  printable(error.text));
-    console.note(options.vhost ? "  leave --vhost out"
-                               : "  take \"vhost\" out of the configuration file");
+    console.note("  `segue vhost list --vhost /` shows those that there are");
     exit_code = kExitRefused;
     return std::nullopt;
   }

@@ -4,12 +4,15 @@
 
 #include "common/sharding.h"
 #include "node/status_error.h"
+#include "node/vhost_rules.h"
 
 namespace segue::node {
 namespace {
 
 // A turn's entry that has grown to this is logged before the turn ends.
 constexpr std::size_t kEntryBytes = 1 << 20;
+// Changes of one turn that take away what is in a virtual host, about.
+constexpr std::size_t kDeletesPerTurn = 500;
 
 /// The change that takes `change` back, while the state is still what it was before it.
 v1::CatalogChange inverse(const CatalogState& state, const v1::CatalogChange& change) {
@@ -158,6 +161,10 @@ void CatalogLeader::create_cluster() {
 
 void CatalogLeader::submit(const v1::CatalogOperation& operation, Reply reply) {
   CatalogDecision decision = rules_.decide(asked_, operation);
+  if (operation.kind_case() == v1::CatalogOperation::kDeleteVhost && decision.status.is_ok() &&
+      asked_.find_vhost(operation.delete_vhost()) != nullptr) {
+    return delete_vhost(operation.delete_vhost(), std::move(reply));
+  }
   Answer& answer = turn_.answers.emplace_back();
   answer.reply = std::move(reply);
   if (!decision.status.is_ok()) {
@@ -169,6 +176,41 @@ void CatalogLeader::submit(const v1::CatalogOperation& operation, Reply reply) {
   if (decision.queue.id() != 0) *answer.outcome.mutable_queue() = std::move(decision.queue);
   change(decision.changes);
   if (turn_bytes_ >= kEntryBytes) end_turn();
+}
+
+void CatalogLeader::delete_vhost(const std::string& name, Reply reply) {
+  rules_.close_vhost(name);
+  for (DoomedVhost& doomed : doomed_vhosts_) {
+    if (doomed.name == name) return doomed.replies.push_back(std::move(reply));
+  }
+  log_lines_.info("vhost_deletion", {{"vhost", name}, {"queues", asked_.queue_count(name)}});
+  DoomedVhost& doomed = doomed_vhosts_.emplace_back();
+  doomed.name = name;
+  doomed.replies.push_back(std::move(reply));
+}
+
+void CatalogLeader::step() {
+  if (doomed_vhosts_.empty()) return;
+  // Entries of their own, so that they are taken even when there is no space for creations.
+  end_turn();
+  in_step_ = true;
+  take_from(doomed_vhosts_.front());
+  end_turn();
+  in_step_ = false;
+}
+
+void CatalogLeader::take_from(DoomedVhost& doomed) {
+  bool gone = false;
+  for (std::size_t changes = 0; changes < kDeletesPerTurn && !gone;) {
+    std::vector<v1::CatalogChange> next;
+    gone = deletion_step(asked_, doomed.name, kDeletesPerTurn, next);
+    changes += next.size();
+    change(next);
+  }
+  if (!gone) return;
+  for (Reply& reply : doomed.replies) turn_.answers.push_back({std::move(reply), {}});
+  rules_.open_vhost(doomed.name);
+  doomed_vhosts_.pop_front();
 }
 
 void CatalogLeader::change(std::vector<v1::CatalogChange>& changes) {
@@ -230,6 +272,12 @@ void CatalogLeader::fail_turn(const Status& reason) {
   *outcome.mutable_error() = status_error(status);
   outcome.set_index(committed_.value);
   for (const Answer& answer : failed.answers) answer.reply(outcome);
+  if (!in_step_) return;
+  // What was under way is for who asked to ask again.
+  for (const DoomedVhost& doomed : std::exchange(doomed_vhosts_, {})) {
+    rules_.open_vhost(doomed.name);
+    for (const Reply& reply : doomed.replies) reply(outcome);
+  }
 }
 
 void CatalogLeader::undo_turn() {

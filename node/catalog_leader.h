@@ -52,6 +52,11 @@ class CatalogLeader final : public LogFollower {
   /// Logs what the turn's operations change; once in every turn of the loop.
   void end_turn();
   void on_committed(LogIndex index) override;
+  /// Once in every turn, before end_turn(): goes on with deleting virtual hosts, a few of the
+  /// things in them at a time.
+  void step();
+  /// step() has more to do.
+  bool wants_turn() const { return !doomed_vhosts_.empty(); }
 
  private:
   struct Answer {
@@ -64,6 +69,14 @@ class CatalogLeader final : public LogFollower {
     std::vector<Answer> answers;
   };
 
+  /// A virtual host that is being deleted.
+  struct DoomedVhost {
+    std::string name;
+    std::vector<Reply> replies;
+  };
+
+  void delete_vhost(const std::string& name, Reply reply);
+  void take_from(DoomedVhost& doomed);
   void create_cluster();
   void change(std::vector<v1::CatalogChange>& changes);
   Status propose();
@@ -84,6 +97,8 @@ class CatalogLeader final : public LogFollower {
   std::deque<Pending> pending_;
   Pending turn_;
   std::size_t turn_bytes_ = 0;
+  std::deque<DoomedVhost> doomed_vhosts_;
+  bool in_step_ = false;                 // the turn's entry is of step()
   std::vector<v1::CatalogChange> undo_;  // of the turn's changes, in their order
 };
 

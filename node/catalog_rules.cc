@@ -7,6 +7,7 @@
 #include "common/sharding.h"
 #include "node/catalog_checks.h"
 #include "node/policy_rules.h"
+#include "node/vhost_rules.h"
 
 namespace segue::node {
 namespace {
@@ -228,11 +229,38 @@ void unbind(const CatalogState& state, v1::BindingDefinition like, const v1::Ses
   deletion.bare_exchanges();
 }
 
+/// What is to be made, in which virtual host; empty for what takes away.
+std::string makes_in(const v1::CatalogOperation& operation) {
+  switch (operation.kind_case()) {
+    case v1::CatalogOperation::kDeclareExchange:
+      return operation.declare_exchange().exchange().vhost();
+    case v1::CatalogOperation::kDeclareQueue:
+      return operation.declare_queue().queue().vhost();
+    case v1::CatalogOperation::kBind:
+      return operation.bind().vhost();
+    case v1::CatalogOperation::kSetPolicy:
+      return operation.set_policy().vhost();
+    case v1::CatalogOperation::kDeclareVhost:
+      return operation.declare_vhost().vhost().name();
+    default:
+      return "";
+  }
+}
+
 }  // namespace
+
+Status CatalogRules::check_open(const v1::CatalogOperation& operation) const {
+  if (closed_vhosts_.empty()) return {};
+  const std::string vhost = makes_in(operation);
+  if (!closed_vhosts_.contains(vhost)) return {};
+  return Status(Code::kPreconditionFailed,
+                "virtual host " + quoted_name(vhost) + " is being deleted; wait until it is gone");
+}
 
 CatalogDecision CatalogRules::decide(const CatalogState& state,
                                      const v1::CatalogOperation& operation) {
   CatalogDecision decision;
+  if (!(decision.status = check_open(operation)).is_ok()) return decision;
   switch (operation.kind_case()) {
     case v1::CatalogOperation::kDeclareExchange:
       declare_exchange(state, operation.declare_exchange(), decision);
@@ -259,7 +287,11 @@ CatalogDecision CatalogRules::decide(const CatalogState& state,
       decide_delete_policy(state, operation.delete_policy(), decision);
       break;
     case v1::CatalogOperation::kDeclareVhost:
+      decide_declare_vhost(state, operation.declare_vhost(), decision);
+      break;
     case v1::CatalogOperation::kDeleteVhost:
+      decide_delete_vhost(operation.delete_vhost(), decision);
+      break;
     case v1::CatalogOperation::KIND_NOT_SET:
       decision.status = Status(Code::kNotImplemented,
                                "this node does not know the operation; it is of another version");
@@ -295,6 +327,7 @@ void CatalogRules::declare_queue(const CatalogState& state, const v1::DeclareQue
   }
   if (!(status = check_queue(wanted)).is_ok()) return;
   if (current != nullptr) return redeclare(*current, wanted, operation.update(), decision);
+  if (!(status = check_room_for_queue(state, wanted.vhost())).is_ok()) return;
   if (state.queue_count() >= max_queues_) {
     status = Status(Code::kResourceError, "the cluster has " + std::to_string(max_queues_) +
                                               " queues, the most that a catalog takes; delete "
@@ -336,6 +369,15 @@ std::vector<v1::CatalogChange> CatalogRules::deletion(const CatalogState& state,
     deletion.binding(number);
   }
   changes.emplace_back().set_queue_deleted(queue.id());
+  deletion.bare_exchanges();
+  return changes;
+}
+
+std::vector<v1::CatalogChange> CatalogRules::deletion(const CatalogState& state,
+                                                      const v1::ExchangeDefinition& exchange) {
+  std::vector<v1::CatalogChange> changes;
+  Deletion deletion(state, exchange.vhost(), changes);
+  deletion.exchange(exchange);
   deletion.bare_exchanges();
   return changes;
 }

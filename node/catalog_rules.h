@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "common/catalog_state.h"
@@ -37,8 +39,17 @@ class CatalogRules {
   /// left without any.
   static std::vector<v1::CatalogChange> deletion(const CatalogState& state,
                                                  const v1::QueueDefinition& queue);
+  /// The same of an exchange.
+  static std::vector<v1::CatalogChange> deletion(const CatalogState& state,
+                                                 const v1::ExchangeDefinition& exchange);
+
+  /// From now on, or no longer, operations in the virtual host are refused: it is being deleted.
+  void close_vhost(const std::string& name) { closed_vhosts_.insert(name); }
+  void open_vhost(const std::string& name) { closed_vhosts_.erase(name); }
 
  private:
+  Status check_open(const v1::CatalogOperation& operation) const;
+
   std::string new_queue_name(const CatalogState& state, const std::string& vhost);
   void declare_queue(const CatalogState& state, const v1::DeclareQueueOp& operation,
                      const v1::SessionOwner& asker, CatalogDecision& decision);
@@ -47,6 +58,7 @@ class CatalogRules {
 
   std::uint32_t max_queues_;
   Random& random_;
+  std::set<std::string> closed_vhosts_;
 };
 
 }  // namespace segue::node

@@ -1,6 +1,7 @@
 #include "node/local_queues.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "node/queue_policies.h"
@@ -110,6 +111,14 @@ void LocalQueues::describe(QueueId queue, v1::QueueDescription& to) const {
   for (v1::EffectiveSetting& setting : effective.settings) {
     *to.add_effective() = std::move(setting);
   }
+}
+
+std::vector<QueueId> LocalQueues::queues_in(std::string_view vhost) const {
+  std::vector<QueueId> queues;
+  for (const auto* queue : state_.list_queues(vhost, "", std::numeric_limits<std::size_t>::max())) {
+    if (held_.contains(QueueId(queue->id()))) queues.emplace_back(queue->id());
+  }
+  return queues;
 }
 
 void LocalQueues::step() {

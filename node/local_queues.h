@@ -34,6 +34,7 @@ class LocalQueues final : public CatalogState::Listener, public PolicySource {
   bool behind() const override { return remaining_ > 0; }
   void catch_up(QueueId queue) override;
   void describe(QueueId queue, v1::QueueDescription& to) const override;
+  std::vector<QueueId> queues_in(std::string_view vhost) const override;
   /// Once in each turn: brings policies to some of the queues that are behind.
   void step();
 

@@ -106,7 +106,10 @@ void NodeCatalog::on_tick(TimePoint now) {
 }
 
 void NodeCatalog::propose() {
-  if (leader_.has_value()) leader_->end_turn();
+  if (leader_.has_value()) {
+    leader_->step();
+    leader_->end_turn();
+  }
   if (queues_.has_value()) queues_->step();
 }
 

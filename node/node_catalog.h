@@ -68,7 +68,10 @@ class NodeCatalog {
   void on_committed(LogIndex up_to);
   void on_tick(TimePoint now);
   /// Whether the next turn has work that waits for nothing else.
-  bool wants_turn() const { return queues_.has_value() && queues_->behind(); }
+  bool wants_turn() const {
+    return (queues_.has_value() && queues_->behind()) ||
+           (leader_.has_value() && leader_->wants_turn());
+  }
   /// Logs what the turn asked for, and brings policies to queues; before the disk is flushed.
   void propose();
   /// Tells followers and the file of what is applied; after commits are known.

@@ -90,6 +90,10 @@ void QueueRequests::on_request(PeerId peer, const v1::QueueRequest& request) {
     backup(request.backup(), reply);
     return output_.queue_reply(peer, std::move(reply), {});
   }
+  if (request.queue_id() == 0 && request.has_status()) {
+    describe_vhost(request.status().name(), *reply.mutable_queue());
+    return output_.queue_reply(peer, std::move(reply), {});
+  }
   if (hosted == nullptr || !hosted->queue.defined()) {
     const std::string id = std::to_string(request.queue_id());
     *reply.mutable_error() = status_error(
@@ -286,6 +290,21 @@ void QueueRequests::backup(const v1::NodeBackup& wanted, v1::QueueReply& reply) 
   told.set_files(state.files);
   told.set_copied_bytes(state.copied_bytes);
   told.set_total_bytes(state.total_bytes);
+}
+
+void QueueRequests::describe_vhost(const std::string& vhost,
+                                   v1::QueueDescription& description) const {
+  description.set_vhost(vhost);
+  if (policies_ == nullptr) return;
+  std::uint64_t bytes = 0;
+  for (const QueueId id : policies_->queues_in(vhost)) {
+    const HostedQueue* hosted = queues_.find_queue(id);
+    if (hosted == nullptr) continue;
+    std::as_const(*hosted).each_lane([&](const HostedQueue& lane) {
+      bytes += disk_.stored(lane.queue.id()).body_bytes + lane.queue.unstored_bytes();
+    });
+  }
+  description.set_bytes(bytes);
 }
 
 void QueueRequests::describe(const HostedQueue& hosted, v1::QueueDescription& description) const {

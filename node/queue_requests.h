@@ -46,6 +46,7 @@ class QueueRequests {
                        const std::string& entity, v1::QueueReply& reply);
   void backup(const v1::NodeBackup& wanted, v1::QueueReply& reply);
   Status collect(storage::GcCommand command, std::optional<QueueId> queue);
+  void describe_vhost(const std::string& vhost, v1::QueueDescription& description) const;
   void describe(const HostedQueue& hosted, v1::QueueDescription& description) const;
   void add_counts(const Queue& lane, v1::QueueDescription& description) const;
 

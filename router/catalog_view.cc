@@ -63,6 +63,9 @@ void CatalogView::on_change(const v1::CatalogChange& change) {
       }
       if (observer_ != nullptr) observer_->on_queue_deleted(QueueId(change.queue_deleted()));
       break;
+    case v1::CatalogChange::kVhostDeleted:
+      if (observer_ != nullptr) observer_->on_vhost_deleted();
+      break;
     case v1::CatalogChange::kPolicySet:
     case v1::CatalogChange::kPolicyDeleted:
       policies_at_ = applying_;

@@ -47,6 +47,7 @@ class CatalogView final : private CatalogState::Listener {
     virtual ~Observer() = default;
     virtual void on_queue_created(const v1::QueueDefinition& queue) = 0;
     virtual void on_queue_deleted(QueueId queue) = 0;
+    virtual void on_vhost_deleted() = 0;
     /// Everything may have changed.
     virtual void on_catalog_replaced() = 0;
   };

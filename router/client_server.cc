@@ -10,7 +10,7 @@ namespace segue::router {
 namespace {
 
 constexpr std::uint32_t kProtocolVersion = 1;
-constexpr std::string_view kOnlyVhost = "/";
+constexpr std::size_t kMaxVhostName = 255;
 constexpr std::size_t kMaxProducerId = 64;
 constexpr std::size_t kMaxClientName = 255;
 // Sessions that last longer are logged; of others only what went wrong.
@@ -142,9 +142,10 @@ Status ClientServer::check_hello(const v1::LinkHeader& link, const v1::Hello& he
                                          std::to_string(hello.client_name().size()) + " bytes, " +
                                          std::to_string(kMaxClientName) + " are allowed");
   }
-  if (!hello.vhost().empty() && hello.vhost() != kOnlyVhost) {
-    return Status(Code::kNotFound,
-                  "no virtual host " + in_quotes(hello.vhost()) + "; there is only '/'");
+  if (hello.vhost().size() > kMaxVhostName) {
+    return Status(Code::kFrameError, "the virtual host's name has " +
+                                         std::to_string(hello.vhost().size()) + " bytes, " +
+                                         std::to_string(kMaxVhostName) + " are allowed");
   }
   return Status::ok();
 }
@@ -170,7 +171,8 @@ void ClientServer::on_hello(const std::string& peer, const v1::LinkHeader& link,
   identity.id = sessions_.next_id();
   identity.peer = peer;
   identity.client_name = std::move(*hello.mutable_client_name());
-  identity.vhost = std::string(kOnlyVhost);
+  identity.vhost =
+      hello.vhost().empty() ? std::string(kDefaultVhost) : std::move(*hello.mutable_vhost());
   identity.producer_id = std::move(*hello.mutable_producer_id());
   identity.producer_session = sessions_.next_producer_session(turn_.wall_ms);
   Link session_link(link.epoch(), heartbeat, turn_.now);
@@ -193,6 +195,9 @@ void ClientServer::open(SessionId id, bool reached) {
                           "index " +
                               std::to_string(catalog_.index().value));
   }
+  if (const Status fine = check_vhost(*session); !fine) {
+    return session->close(fine.code(), fine.message());
+  }
   session->set_open();
   v1::RouterFrame frame;
   v1::HelloOk& ok = *frame.mutable_hello_ok();
@@ -206,6 +211,21 @@ void ClientServer::open(SessionId id, bool reached) {
   ok.set_router_id(options_.router_id);
   ok.set_server_version(std::string(kVersion));
   session->send(frame);
+}
+
+Status ClientServer::check_vhost(const Session& session) const {
+  const std::string& name = session.identity().vhost;
+  const v1::VhostDefinition* vhost = catalog_.state().find_vhost(name);
+  if (vhost == nullptr) {
+    return Status(Code::kNotFound, "no virtual host " + in_quotes(name) +
+                                       "; make it first (segue vhost create), or use another");
+  }
+  // This one is counted already.
+  if (!vhost->has_max_sessions() || sessions_.size(name) <= vhost->max_sessions()) return {};
+  return Status(Code::kResourceError, "virtual host " + in_quotes(name) + " has " +
+                                          std::to_string(sessions_.size(name) - 1) +
+                                          " sessions at this router, and its max_sessions is " +
+                                          std::to_string(vhost->max_sessions()));
 }
 
 // A new session cannot begin beside an older one of the same socket or producer.
@@ -273,6 +293,14 @@ void ClientServer::on_tick() {
       frame.mutable_heartbeat();
       session.send(frame);
     }
+  });
+}
+
+void ClientServer::on_vhost_deleted() {
+  sessions_.for_each([&](Session& session) {
+    const std::string& vhost = session.identity().vhost;
+    if (!session.open() || catalog_.state().find_vhost(vhost) != nullptr) return;
+    session.close(Code::kConnectionForced, "virtual host " + in_quotes(vhost) + " was deleted");
   });
 }
 

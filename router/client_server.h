@@ -48,6 +48,8 @@ class ClientServer {
 
   /// No new sessions and no new publishes from here on.
   void begin_drain() { draining_ = true; }
+  /// Ends the sessions of a virtual host that is gone, or of all that are.
+  void on_vhost_deleted();
   /// Ends every session, telling the clients.
   void close_all(Code code, const std::string& text);
 
@@ -56,6 +58,7 @@ class ClientServer {
   void on_hello(const std::string& peer, const v1::LinkHeader& link, v1::Hello& hello);
   Status check_hello(const v1::LinkHeader& link, const v1::Hello& hello) const;
   void open(SessionId id, bool reached);
+  Status check_vhost(const Session& session) const;
   void take_place_of(Session* other, bool same_socket);
   void broken(Session* session, const std::string& peer, const std::string& text);
   /// A Close to a socket that has no session.

@@ -172,4 +172,37 @@ void ListRequests::policies(const RequestContext& context, const v1::ListPolicie
   context.reply(std::move(reply));
 }
 
+void ListRequests::vhosts(const RequestContext& context, const v1::ListVhosts& request) {
+  struct Gathering {
+    v1::ListVhostsOk list;
+    std::size_t open = 1;
+  };
+  const CatalogState& state = lookup_.catalog().state();
+  const std::size_t limit = page_limit(request.limit());
+  auto gathering = std::make_shared<Gathering>();
+  const auto gathered = [gathering, context] {
+    if (--gathering->open > 0) return;
+    v1::Reply reply;
+    *reply.mutable_list_vhosts_ok() = std::move(gathering->list);
+    context.reply(std::move(reply));
+  };
+  for (const v1::VhostDefinition* vhost : state.list_vhosts(request.after(), limit + 1)) {
+    const int place = gathering->list.vhosts_size();
+    if (static_cast<std::size_t>(place) == limit) {
+      gathering->list.set_more(true);
+      break;
+    }
+    v1::VhostDescription& description = *gathering->list.add_vhosts();
+    *description.mutable_definition() = *vhost;
+    description.set_queues(state.queue_count(vhost->name()));
+    description.set_sessions(sessions_.size(vhost->name()));
+    ++gathering->open;
+    usage_.measure(vhost->name(), [gathering, gathered, place](std::uint64_t bytes) {
+      gathering->list.mutable_vhosts(place)->set_bytes(bytes);
+      gathered();
+    });
+  }
+  gathered();
+}
+
 }  // namespace segue::router

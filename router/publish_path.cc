@@ -113,6 +113,9 @@ bool PublishPath::read_headers(Incoming& incoming) {
     if (is_reply_to(parsed_header_.properties().reply_to())) asking.push_back(i);
     header.route = catalog_.route(incoming.session.identity().vhost, header.exchange,
                                   {parsed_header_.routing_key(), parsed_header_.properties()});
+    if (usage_ == nullptr || header.route->targets.empty()) continue;
+    auto full = usage_->refusal(incoming.session.identity().vhost);
+    if (full != nullptr) header.route = std::move(full);
   }
   return asking.empty() || name_reply_queue(incoming, asking);
 }

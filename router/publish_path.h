@@ -13,6 +13,7 @@
 #include "router/session_table.h"
 #include "router/shard_table.h"
 #include "router/turn.h"
+#include "router/vhost_usage.h"
 #include "segue/v1/raw.pb.h"
 
 namespace segue::router {
@@ -25,6 +26,8 @@ class PublishPath final : private ShardTable::Listener {
   PublishPath(const LimitsConfig& limits, Duration shard_timeout, CatalogView& catalog,
               NodeTable& nodes, SessionTable& sessions, const Turn& turn, Logger& log);
 
+  /// Who knows which virtual hosts are full; outlives this.
+  void set_usage(const VhostUsage& usage) { usage_ = &usage; }
   /// How a new session's books are to be made.
   PublishLedger::Options ledger_options(const Session::Identity& identity) const;
 
@@ -105,6 +108,7 @@ class PublishPath final : private ShardTable::Listener {
   CatalogView& catalog_;
   SessionTable& sessions_;
   ShardTable shards_;
+  const VhostUsage* usage_ = nullptr;
   v1::MessageHeader parsed_header_;  // memory used again for the next one
   std::vector<std::shared_ptr<PublishLedger>> with_answers_;
   std::vector<Notice> notices_;

@@ -88,15 +88,18 @@ void RequestPath::dispatch(const RequestContext& context, Session& session, v1::
       return topology_.delete_policy(context, request.delete_policy());
     case v1::Request::kListPolicies:
       return lists_.policies(context, request.list_policies());
+    case v1::Request::kVhostDeclare:
+      return topology_.vhost_declare(context, *request.mutable_vhost_declare());
+    case v1::Request::kVhostDelete:
+      return topology_.vhost_delete(context, request.vhost_delete());
+    case v1::Request::kListVhosts:
+      return lists_.vhosts(context, request.list_vhosts());
     case v1::Request::kClusterStatus: {
       v1::Reply reply;
       *reply.mutable_cluster_status_ok() = cluster_.report();
       return context.reply(std::move(reply));
     }
     case v1::Request::kCancelDelayed:
-    case v1::Request::kVhostDeclare:
-    case v1::Request::kVhostDelete:
-    case v1::Request::kListVhosts:
     case v1::Request::OPERATION_NOT_SET:
       break;
   }

@@ -19,6 +19,7 @@
 #include "router/request_path.h"
 #include "router/session_table.h"
 #include "router/topology_requests.h"
+#include "router/vhost_usage.h"
 
 namespace segue::router {
 
@@ -65,13 +66,14 @@ struct Router::Parts final : CatalogView::Observer {
         node_requests(config.timeouts.request, turn),
         catalog_requests(nodes, kLeaderWait, config.timeouts.request, turn),
         lookup(router_id, incarnation, catalog, nodes),
+        usage(catalog, nodes, node_requests, turn),
         publish(config.limits, config.timeouts.shard_unavailable_timeout, catalog, nodes, sessions,
                 turn, log),
         delivery(config.limits, config.timeouts.request, catalog, nodes, sessions, node_requests,
                  turn, log),
         topology(catalog, lookup, catalog_requests, node_requests, config.timeouts.request, turn),
         queues(lookup, node_requests, delivery),
-        lists(lookup, node_requests),
+        lists(lookup, node_requests, usage, sessions),
         garbage(lookup, nodes, node_requests),
         backups(nodes, node_requests),
         report(self_of(config, router_id, start.now), catalog, nodes, publish.shards(), sessions,
@@ -82,6 +84,7 @@ struct Router::Parts final : CatalogView::Observer {
         server(client_options(config, router_id), {publish, delivery, requests, exclusive}, catalog,
                sessions, clients, turn, log) {
     catalog.set_observer(this);
+    publish.set_usage(usage);
   }
 
   void on_queue_created(const v1::QueueDefinition& queue) override {
@@ -91,7 +94,9 @@ struct Router::Parts final : CatalogView::Observer {
     exclusive.on_queue_deleted(queue);
     delivery.on_queue_deleted(queue);
   }
+  void on_vhost_deleted() override { server.on_vhost_deleted(); }
   void on_catalog_replaced() override {
+    server.on_vhost_deleted();
     exclusive.on_catalog_replaced();
     delivery.on_catalog_replaced();
   }
@@ -106,6 +111,7 @@ struct Router::Parts final : CatalogView::Observer {
   NodeRequests node_requests;
   CatalogRequests catalog_requests;
   QueueLookup lookup;
+  VhostUsage usage;
   PublishPath publish;
   DeliveryPath delivery;
   TopologyRequests topology;
@@ -230,6 +236,7 @@ void Router::on_tick() {
   parts_->publish.shards().on_tick();
   parts_->delivery.on_tick();
   parts_->exclusive.on_tick();
+  parts_->usage.on_tick();
   parts_->server.on_tick();
 }
 

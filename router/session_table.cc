@@ -30,6 +30,7 @@ Session& SessionTable::add(std::unique_ptr<Session> session) {
   if (!identity.producer_id.empty()) {
     SEGUE_CHECK(by_producer_.emplace(identity.producer_id, &added).second);
   }
+  ++count_of_vhost_[identity.vhost];
   by_id_.emplace(identity.id, std::move(session));
   return added;
 }
@@ -40,7 +41,14 @@ void SessionTable::remove(SessionId id) {
   const Session::Identity& identity = found->second->identity();
   by_peer_.erase(identity.peer);
   if (!identity.producer_id.empty()) by_producer_.erase(identity.producer_id);
+  const auto count = count_of_vhost_.find(identity.vhost);
+  if (--count->second == 0) count_of_vhost_.erase(count);
   by_id_.erase(found);
+}
+
+std::size_t SessionTable::size(std::string_view vhost) const {
+  const auto found = count_of_vhost_.find(vhost);
+  return found == count_of_vhost_.end() ? 0 : found->second;
 }
 
 Session* SessionTable::find(SessionId id) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,6 +34,8 @@ class SessionTable {
 
   bool contains(SessionId id) const { return by_id_.contains(id); }
   std::size_t size() const { return by_id_.size(); }
+  /// Those of a virtual host.
+  std::size_t size(std::string_view vhost) const;
   void for_each(const std::function<void(Session&)>& visit) const;
 
  private:
@@ -41,6 +44,7 @@ class SessionTable {
   std::unordered_map<SessionId, std::unique_ptr<Session>> by_id_;
   std::unordered_map<std::string, Session*> by_peer_;
   std::unordered_map<std::string, Session*> by_producer_;
+  std::map<std::string, std::size_t, std::less<>> count_of_vhost_;
 };
 
 }  // namespace segue::router

@@ -205,4 +205,17 @@ void TopologyRequests::delete_policy(const RequestContext& context,
   change(context, std::move(operation));
 }
 
+void TopologyRequests::vhost_declare(const RequestContext& context, v1::VhostDeclare& request) {
+  v1::CatalogOperation operation;
+  operation.mutable_declare_vhost()->mutable_vhost()->Swap(request.mutable_vhost());
+  operation.mutable_declare_vhost()->set_update(request.update());
+  change(context, std::move(operation));
+}
+
+void TopologyRequests::vhost_delete(const RequestContext& context, const v1::VhostDelete& request) {
+  v1::CatalogOperation operation;
+  operation.set_delete_vhost(request.name());
+  change(context, std::move(operation));
+}
+
 }  // namespace segue::router

@@ -13,9 +13,9 @@
 
 namespace segue::router {
 
-/// Requests that change what exists: exchanges, queues, bindings, policies. Done by the catalog's
-/// leader; the answer goes out when this router's view has the change, so that what the session
-/// does next counts on it. One thread.
+/// Requests that change what exists: exchanges, queues, bindings, policies, virtual hosts. Done by
+/// the catalog's leader; the answer goes out when this router's view has the change, so that what
+/// the session does next counts on it. One thread.
 class TopologyRequests {
  public:
   TopologyRequests(CatalogView& catalog, const QueueLookup& lookup, CatalogRequests& leader,
@@ -35,6 +35,8 @@ class TopologyRequests {
   void unbind(const RequestContext& context, v1::Unbind& request);
   void set_policy(const RequestContext& context, v1::PolicyDefinition& request);
   void delete_policy(const RequestContext& context, const v1::PolicyDelete& request);
+  void vhost_declare(const RequestContext& context, v1::VhostDeclare& request);
+  void vhost_delete(const RequestContext& context, const v1::VhostDelete& request);
 
  private:
   using Done = std::function<void(const v1::CatalogOutcome& outcome)>;

@@ -281,7 +281,7 @@ TEST_F(SegueTool, HintsAtTheVhostWhenThatIsWrong) {
   const Ran wrong = run({"queue", "list", "--vhost", "v"});
   EXPECT_EQ(wrong.code, 1);
   EXPECT_NE(wrong.err.find("no virtual host 'v'"), std::string::npos) << wrong.err;
-  EXPECT_NE(wrong.err.find("leave --vhost out"), std::string::npos) << wrong.err;
+  EXPECT_NE(wrong.err.find("segue vhost list"), std::string::npos) << wrong.err;
 }
 
 TEST_F(SegueTool, UpTakesHostAndPortAndLeavesNothingBehindWhenItIsRefused) {

@@ -201,5 +201,103 @@ TEST_F(CatalogLeaderTest, ARouterThatNeverComesBackAfterARestartOfTheLeaderIsDea
   EXPECT_EQ(committed_.find_queue("/", "mine"), nullptr);
 }
 
+v1::CatalogOperation declare_vhost(const std::string& name) {
+  v1::CatalogOperation operation;
+  operation.mutable_declare_vhost()->mutable_vhost()->set_name(name);
+  return operation;
+}
+
+v1::CatalogOperation delete_vhost(const std::string& name) {
+  v1::CatalogOperation operation;
+  operation.set_delete_vhost(name);
+  return operation;
+}
+
+v1::CatalogOperation in_vhost(v1::CatalogOperation operation, const std::string& vhost) {
+  if (operation.has_declare_queue()) {
+    operation.mutable_declare_queue()->mutable_queue()->set_vhost(vhost);
+  } else if (operation.has_declare_exchange()) {
+    operation.mutable_declare_exchange()->mutable_exchange()->set_vhost(vhost);
+  } else if (operation.has_bind()) {
+    operation.mutable_bind()->set_vhost(vhost);
+  }
+  return operation;
+}
+
+TEST_F(CatalogLeaderTest, AVirtualHostIsDeletedInStepsWithAllThatIsInIt) {
+  commit_all();
+  run(declare_vhost("v"));
+  run(declare_queue("here"));
+  for (int i = 0; i < 1200; ++i) submit(in_vhost(declare_queue("q" + std::to_string(i)), "v"));
+  submit(in_vhost(declare_exchange("e", "direct"), "v"));
+  submit(in_vhost(bind_queue("e", "q1", "k"), "v"));
+  submit(in_vhost(bind_queue("amq.topic", "q1", "k"), "v"));
+  v1::CatalogOperation onward = in_vhost(bind_queue("amq.topic", "", "k"), "v");
+  onward.mutable_bind()->set_to_exchange("amq.fanout");
+  submit(onward);
+  v1::CatalogOperation policy;
+  policy.mutable_set_policy()->set_vhost("v");
+  policy.mutable_set_policy()->set_name("p");
+  (*policy.mutable_set_policy()->mutable_definition())["max-length"].set_int_value(1);
+  submit(policy);
+  leader_->end_turn();
+  commit_all();
+  ASSERT_EQ(committed_.queue_count("v"), 1200u);
+  outcomes_.clear();
+  submit(delete_vhost("v"));
+  submit(delete_vhost("v"));  // asked again
+  int turns = 0;
+  for (; leader_->wants_turn() && turns < 100; ++turns) {
+    leader_->step();
+    leader_->end_turn();
+  }
+  EXPECT_GT(turns, 2);
+  EXPECT_TRUE(outcomes_.empty());  // not durable yet
+  for (const Proposal& proposal : log_.proposals) {
+    v1::CatalogEntry entry;
+    ASSERT_TRUE(entry.ParseFromString(proposal.command));
+    if (entry.changes(0).kind_case() == v1::CatalogChange::kQueueDeleted) {
+      EXPECT_LE(entry.changes_size(), 600);
+      EXPECT_TRUE(proposal.drains);
+    }
+  }
+  commit_all();
+  ASSERT_EQ(outcomes_.size(), 2u);
+  EXPECT_FALSE(outcomes_[0].has_error());
+  EXPECT_EQ(committed_.find_vhost("v"), nullptr);
+  EXPECT_EQ(committed_.queue_count("v"), 0u);
+  EXPECT_EQ(committed_.find_exchange("v", "amq.topic"), nullptr);
+  EXPECT_TRUE(committed_.list_bindings(0, 10).empty());
+  EXPECT_EQ(committed_.policies().count(), 0u);
+  EXPECT_EQ(committed_.queue_count(), 1u);
+}
+
+TEST_F(CatalogLeaderTest, NothingIsMadeInAVirtualHostThatIsBeingDeleted) {
+  commit_all();
+  run(declare_vhost("v"));
+  submit(delete_vhost("v"));
+  const v1::CatalogOutcome refused = run(in_vhost(declare_queue("q"), "v"));
+  EXPECT_NE(refused.error().text().find("being deleted"), std::string::npos);
+  EXPECT_FALSE(run(declare_queue("q")).has_error());
+  leader_->step();
+  commit_all();
+  EXPECT_EQ(committed_.find_vhost("v"), nullptr);
+  EXPECT_FALSE(run(declare_vhost("v")).has_error());
+  EXPECT_FALSE(run(in_vhost(declare_queue("q"), "v")).has_error());
+}
+
+TEST_F(CatalogLeaderTest, AVirtualHostIsDeletedAlsoWhenThereIsNoSpaceForCreations) {
+  commit_all();
+  run(declare_vhost("v"));
+  run(in_vhost(declare_queue("q"), "v"));
+  log_.full = true;
+  submit(declare_queue("other"));  // in the same turn
+  submit(delete_vhost("v"));
+  while (leader_->wants_turn()) leader_->step();
+  commit_all();
+  EXPECT_EQ(committed_.find_vhost("v"), nullptr);
+  EXPECT_EQ(committed_.queue_count(), 0u);
+}
+
 }  // namespace
 }  // namespace segue::node

@@ -299,6 +299,34 @@ TEST_F(CatalogRulesTest, UnknownOperationsAndVhostsAreRefused) {
   EXPECT_EQ(code(elsewhere), Code::kNotFound);
 }
 
+TEST_F(CatalogRulesTest, AVirtualHostHasLimitsThatCanBeChanged) {
+  v1::CatalogOperation vhost;
+  vhost.mutable_declare_vhost()->mutable_vhost()->set_name("v");
+  vhost.mutable_declare_vhost()->mutable_vhost()->set_max_queues(1);
+  EXPECT_TRUE(run(vhost).created);
+  EXPECT_TRUE(run(vhost).changes.empty());
+  const auto in_v = [](const std::string& name) {
+    v1::CatalogOperation operation = declare_queue(name);
+    operation.mutable_declare_queue()->mutable_queue()->set_vhost("v");
+    return operation;
+  };
+  EXPECT_EQ(code(in_v("a")), Code::kOk);
+  EXPECT_EQ(code(in_v("a")), Code::kOk);
+  EXPECT_EQ(code(in_v("b")), Code::kResourceError);
+  EXPECT_EQ(code(declare_queue("b")), Code::kOk);
+  vhost.mutable_declare_vhost()->mutable_vhost()->set_max_queues(2);
+  EXPECT_NE(message(vhost).find("max_queues: wanted 2, current value is 1"), std::string::npos);
+  vhost.mutable_declare_vhost()->set_update(true);
+  EXPECT_TRUE(run(vhost).updated);
+  EXPECT_EQ(code(in_v("b")), Code::kOk);
+  v1::CatalogOperation unnamed;
+  unnamed.mutable_declare_vhost();
+  EXPECT_EQ(code(unnamed), Code::kPreconditionFailed);
+  v1::CatalogOperation always;
+  always.set_delete_vhost("/");
+  EXPECT_EQ(code(always), Code::kAccessRefused);
+}
+
 TEST(CatalogChecks, NamesInMessagesAreHarmless) {
   EXPECT_EQ(quoted_name("a\nb\x1b"), "'a\\x0ab\\x1b'");
   EXPECT_EQ(quoted_name("\xff"), "'\\xff'");

@@ -30,7 +30,10 @@ class Semantics : public ::testing::Test {
     std::string text;
   };
 
-  Semantics() : cluster_({.routers = 1, .nodes = 2, .shards = 4}) {}
+  Semantics() : Semantics("") {}
+  /// `yaml`: more of the configuration.
+  explicit Semantics(const std::string& yaml)
+      : cluster_({.routers = 1, .nodes = 2, .shards = 4, .yaml = yaml}) {}
 
   void SetUp() override {
     cluster_.start_all();

@@ -179,6 +179,21 @@ class Admin {
   std::future<Result<PolicyPage>> list_policies_async(const ListOptions& options);
   Result<std::vector<PolicyDescription>> list_all_policies();
 
+  /// Makes a virtual host. Whoever is in any may do so.
+  Status declare_vhost(const std::string& name, const VhostOptions& options = {});
+  std::future<Status> declare_vhost_async(const std::string& name,
+                                          const VhostOptions& options = {});
+  /// Deletes it with all that is in it, and ends its sessions.
+  Status delete_vhost(const std::string& name);
+  std::future<Status> delete_vhost_async(const std::string& name);
+  struct VhostPage {
+    std::vector<VhostDescription> vhosts;
+    bool more = false;
+  };
+  Result<VhostPage> list_vhosts(const ListOptions& options);
+  std::future<Result<VhostPage>> list_vhosts_async(const ListOptions& options);
+  Result<std::vector<VhostDescription>> list_all_vhosts();
+
   struct ListSegmentsOptions {
     std::string queue;
     /// Only files that begin above this sequence number.

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,29 @@ struct PolicyDescription {
   std::int32_t priority = 0;
   /// By the names of policies, e.g. {{"message-ttl", 60000}}.
   Table definition{};
+};
+
+/// A space of names of its own; a session is in one.
+struct VhostOptions {
+  std::optional<std::uint64_t> max_queues;
+  /// At each router.
+  std::optional<std::uint64_t> max_sessions;
+  /// Bytes of bodies in its queues, about.
+  std::optional<std::uint64_t> max_bytes;
+  /// One that exists takes over these limits; otherwise they must be equal.
+  bool update = false;
+};
+
+struct VhostDescription {
+  std::string name;
+  std::optional<std::uint64_t> max_queues;
+  std::optional<std::uint64_t> max_sessions;
+  std::optional<std::uint64_t> max_bytes;
+  std::uint64_t queues = 0;
+  /// At the router that answered.
+  std::uint64_t sessions = 0;
+  /// Of bodies in its queues, on nodes that answered.
+  std::uint64_t bytes = 0;
 };
 
 struct ExchangeDescription {
