@@ -71,6 +71,8 @@ std::optional<client::MessageHeader> redriven(const RedrivePlan& plan,
   if (!plan.keep_headers && !plan.to_exchange && !plan.to_queue) {
     strip_deaths(to.properties.headers);
   }
+  // It is no repeat: a window that remembers it would swallow it.
+  if (!plan.keep_headers) to.properties.headers.erase("x-deduplication-id");
   return to;
 }
 

@@ -233,6 +233,12 @@ Status check_queue(const v1::QueueDefinition& queue) {
                    ": the argument 'x-dead-letter-routing-key' needs 'x-dead-letter-exchange'; "
                    "give that too (an empty text is the default exchange)");
   }
+  if (value_of(queue, kDeduplicationMax) != nullptr &&
+      value_of(queue, kDeduplicationWindow) == nullptr) {
+    return refused(object +
+                   ": the argument 'x-deduplication-max' needs 'x-deduplication-window'; give that "
+                   "too");
+  }
   if (is_set(queue, kMessageGroups) && value_of(queue, kMaxPriority) != nullptr) {
     return refused(
         object +

@@ -7,6 +7,8 @@ namespace {
 constexpr const QueueArgument* kArguments[] = {
     &kConsumerTimeout,
     &kDeadLetterExchange,
+    &kDeduplicationMax,
+    &kDeduplicationWindow,
     &kDeadLetterRoutingKey,
     &kDeliveryLimit,
     &kDurabilityArgument,

@@ -63,6 +63,11 @@ inline constexpr QueueArgument kOverflow{"x-overflow", QueueArgument::Kind::kWor
                                          true};
 inline constexpr QueueArgument kSingleActiveConsumer{"x-single-active-consumer",
                                                      QueueArgument::Kind::kBoolean};
+inline constexpr QueueArgument kDeduplicationWindow =
+    changeable_number("x-deduplication-window", 1, kMaxExpirationMs);
+inline constexpr QueueArgument kDeduplicationMax =
+    changeable_number("x-deduplication-max", 1, 1'000'000);
+inline constexpr std::int64_t kDefaultDeduplicationMax = 100'000;
 inline constexpr QueueArgument kMessageGroups{"x-message-groups", QueueArgument::Kind::kBoolean};
 inline constexpr QueueArgument kMaxPriority{"x-max-priority", QueueArgument::Kind::kNumber, 1, 255};
 inline constexpr QueueArgument kExpires = changeable_number("x-expires", 1, kMaxExpirationMs);

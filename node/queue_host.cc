@@ -131,6 +131,12 @@ struct QueueHost::Parts {
     open().dead_letters.start(*dead_letter_outlets);
   }
   QueueDurability durability_of(const v1::QueueDefinition& definition) const;
+  void forget_old_ids() {
+    constexpr std::size_t kMostAtOnce = 10'000;
+    for (std::size_t i = 0; i < queues.dedupes().size(); ++i) {
+      queues.dedupes()[i].dedupe->forget_old(clock.wall_ms, kMostAtOnce);
+    }
+  }
   // Tells when publishes are taken again or no more; not each reason in between.
   void log_gate() {
     if (gate.closed() == gate_was_closed) return;
@@ -345,6 +351,7 @@ void QueueHost::on_tick(TimePoint now, std::int64_t wall_ms) {
   parts.log_gate();
   parts.auto_delete.on_tick();
   parts.unused.on_tick();
+  parts.forget_old_ids();
   open.subscriptions.on_tick();
   open.read_ahead.on_tick();
   open.spiller.on_tick();

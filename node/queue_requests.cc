@@ -316,6 +316,11 @@ void QueueRequests::describe(const HostedQueue& hosted, v1::QueueDescription& de
   description.set_auto_delete(queue.auto_delete());
   description.set_available(true);
   description.set_consumers(hosted.consumer_count());
+  if (hosted.dedupe) {
+    description.set_deduplicated_total(hosted.dedupe->duplicates());
+    description.set_dedupe_entries(hosted.dedupe->entries());
+    description.set_dedupe_bytes(hosted.dedupe->bytes());
+  }
   if (hosted.groups) description.set_groups(hosted.groups->owned());
   hosted.each_lane([&](const HostedQueue& lane) { add_counts(lane.queue, description); });
 }

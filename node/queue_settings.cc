@@ -39,6 +39,11 @@ QueueSettings settings_of(const v1::QueueDefinition& definition) {
     settings.limits.body_bytes = static_cast<std::uint64_t>(*bytes);
   }
   settings.limits.rejects = text_of(definition, kOverflow) == kRejectPublish;
+  if (const auto window = number_of(definition, kDeduplicationWindow)) {
+    settings.dedupe.window_ms = *window;
+    settings.dedupe.max_entries = static_cast<std::uint64_t>(
+        number_of(definition, kDeduplicationMax).value_or(kDefaultDeduplicationMax));
+  }
   settings.expires = std::chrono::milliseconds(number_of(definition, kExpires).value_or(0));
   settings.consumer_timeout =
       std::chrono::milliseconds(number_of(definition, kConsumerTimeout).value_or(0));

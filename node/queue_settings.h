@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/expiry.h"
+#include "node/dedupe_limits.h"
 #include "segue/v1/catalog.pb.h"
 #include "storage/gc_options.h"
 
@@ -45,6 +46,7 @@ struct QueueSettings {
   std::optional<std::uint32_t> delivery_limit;
   std::int64_t ttl_ms = kNoExpiration;
   QueueLimits limits;
+  DedupeLimits dedupe;
   storage::GcOverrides gc;  // in the place of the node's gc.*
 };
 

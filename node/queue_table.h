@@ -13,6 +13,7 @@
 #include "common/ids.h"
 #include "node/consumer.h"
 #include "node/consumer_ring.h"
+#include "node/dedupe_window.h"
 #include "node/message_groups.h"
 #include "node/peer_output.h"
 #include "node/queue.h"
@@ -67,6 +68,7 @@ struct HostedQueue {
   Queue queue;
   std::unique_ptr<QueueReaders> readers;  // null: none
   std::unique_ptr<MessageGroups> groups;  // of a queue with message groups
+  std::unique_ptr<DedupeWindow> dedupe;   // of a queue with a deduplication window
   bool deleting = false;                  // the catalog was asked to delete it
   QueueSettings settings;
   HostedQueue* whole = nullptr;     // of a lane above 0: the queue that it belongs to
@@ -79,6 +81,7 @@ struct HostedQueue {
   std::uint32_t over_length_slot = kNoSlot;
   std::uint32_t unstored_slot = kNoSlot;
   std::uint32_t dead_slot = kNoSlot;
+  std::uint32_t dedupe_slot = kNoSlot;
 
   QueueReaders& make_readers() {
     if (!readers) readers = std::make_unique<QueueReaders>();
@@ -201,6 +204,7 @@ class QueueTable {
     expiring_.remove(queue);
     at_once_.remove(queue);
     over_length_.remove(queue);
+    dedupes_.remove(queue);
     if (queue.whole != nullptr) {
       std::erase(queue.whole->lanes, &queue);
       --lanes_;
@@ -250,6 +254,10 @@ class QueueTable {
   /// The queue got dead letters to forward.
   void note_dead(HostedQueue& queue) { dead_.add(queue); }
 
+  /// Queues with a deduplication window.
+  using DedupeList = QueueList<&HostedQueue::dedupe_slot>;
+  DedupeList& dedupes() { return dedupes_; }
+
   using ReadyList = QueueList<&HostedQueue::ready_slot>;
   using MemoryList = QueueList<&HostedQueue::memory_slot>;
   using ExpiringList = QueueList<&HostedQueue::expiring_slot>;
@@ -277,6 +285,7 @@ class QueueTable {
   ExpiringList expiring_;
   AtOnceList at_once_;
   OverLengthList over_length_;
+  DedupeList dedupes_;
 };
 
 }  // namespace segue::node

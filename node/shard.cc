@@ -1,5 +1,6 @@
 #include "node/shard.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "node/local_log.h"
@@ -15,6 +16,8 @@ constexpr std::size_t kMaxRanges = 50'000;
 /// ready.
 constexpr std::uint32_t kStateVersion = 2;
 constexpr std::uint32_t kVersionWithoutDead = 1;
+/// With deduplication windows: a version that knows nothing of them would let repeats in.
+constexpr std::uint32_t kVersionWithDedupe = 4;
 
 Status bad_state(ShardId shard, const std::string& text) {
   return Status(Code::kCorruption,
@@ -34,10 +37,11 @@ Status Shard::restore(const storage::RecoveredShard& recovered) {
   if (recovered.state.empty()) return {};
   v1::ShardState state;
   if (!state.ParseFromString(recovered.state)) return bad_state(id_, "not a ShardState");
-  if (state.version() != kStateVersion && state.version() != kVersionWithoutDead) {
+  if (state.version() != kStateVersion && state.version() != kVersionWithoutDead &&
+      state.version() != kVersionWithDedupe) {
     return bad_state(id_, "version " + std::to_string(state.version()) +
                               " was written by a newer Segue; this one reads version " +
-                              std::to_string(kStateVersion));
+                              std::to_string(kVersionWithDedupe));
   }
   for (const v1::QueueState& queue : state.queues()) {
     if (queue.next_sequence() == 0) return bad_state(id_, "a queue's next sequence is 0");
@@ -49,7 +53,12 @@ Status Shard::restore(const storage::RecoveredShard& recovered) {
         return bad_state(id_, "a range of dead letters makes no sense");
       }
     }
-    add_queue(QueueId{queue.queue_id()}).queue.restore(queue);
+    HostedQueue& hosted = add_queue(QueueId{queue.queue_id()});
+    hosted.queue.restore(queue);
+    if (!queue.has_dedupe()) continue;
+    if (const Status status = make_dedupe(hosted).restore(queue.dedupe()); !status) {
+      return bad_state(id_, status.message());
+    }
   }
   for (const v1::ProducerState& producer : state.producers()) {
     for (const v1::Range& range : producer.enqueued()) {
@@ -106,6 +115,7 @@ void Shard::define(HostedQueue& queue, const std::string& name, QueueDurability 
     context_.disk.drop_queue(messages.id());
     messages.start_empty();
   }
+  define_dedupe(queue, first_time);
   messages.set_ttl(queue.settings.ttl_ms, context_.clock.wall_ms);
   if (queue.settings.message_groups && queue.whole == nullptr && !queue.groups) {
     queue.groups = std::make_unique<MessageGroups>(context_.memory);
@@ -305,6 +315,7 @@ void Shard::apply(const EnqueueCommand& command, bool live) {
     context_.queues.wake(*hosted);
     unstored_.add(*hosted);
   }
+  remember_ids(command, live);
   if (!command.producer_id.empty()) {
     dedupe_.apply(command.producer_id, command.producer_session, command.settled_below,
                   command.seqs, command.time_ms);
@@ -361,8 +372,16 @@ std::string Shard::state_blob() const {
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     const Queue& queue = queues_[i].queue;
     v1::QueueState saved;
-    if (!queue.durable() || !queue.save(saved)) continue;
-    if (saved.next_dead_letter() > 0) state.set_version(kStateVersion);
+    const DedupeWindow* const window = queues_[i].dedupe.get();
+    if (!queue.durable() || (!queue.save(saved) && window == nullptr)) continue;
+    if (saved.next_dead_letter() > 0) state.set_version(std::max(state.version(), kStateVersion));
+    if (window != nullptr) {
+      // Of a queue with priorities, also when it never had a message of priority 0.
+      saved.set_queue_id(queue.id().value);
+      saved.set_next_sequence(queue.applied_through().value + 1);
+      window->save(*saved.mutable_dedupe());
+      state.set_version(kVersionWithDedupe);
+    }
     *state.add_queues() = std::move(saved);
   }
   dedupe_.save(state);

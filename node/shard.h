@@ -156,6 +156,9 @@ class Shard final : public LogFollower {
     bool any_known = false;  // some were enqueued before
     EnqueueCommand command;
     std::vector<TransientTarget> transient;
+    std::unique_ptr<DedupeIds> ids;  // made when a queue asks for them
+    bool ids_count = false;          // the messages are a client's: dead letters have had theirs
+    bool any_duplicate = false;      // some are in a queue's deduplication window
     v1::Durability durability = v1::DURABILITY_SYNC;
     bool sync = false;
     std::vector<v1::QueueRefusal> refusals;
@@ -172,8 +175,21 @@ class Shard final : public LogFollower {
   void add_places(HostedQueue& hosted, std::vector<std::uint32_t> places, Work& work);
   HostedQueue& add_lane(HostedQueue& queue, std::uint8_t priority);
   void join_lane(HostedQueue& queue, HostedQueue& lane);
+  /// Leaves out what the queue does not take; false if nothing is left.
+  bool leave_out(HostedQueue& queue, std::vector<std::uint32_t>& places, Work& work);
+  /// Leaves out what the queue's deduplication window knows; false if nothing is left.
+  bool leave_out_duplicates(HostedQueue& hosted, std::vector<std::uint32_t>& places, Work& work,
+                            DedupeFilter& filter);
   /// Leaves out what the queue has no room for; false if nothing is left.
-  bool leave_room(const HostedQueue& hosted, std::vector<std::uint32_t>& places, Work& work);
+  bool leave_room(const HostedQueue& hosted, std::vector<std::uint32_t>& places, Work& work,
+                  DedupeFilter& filter);
+  DedupeWindow& make_dedupe(HostedQueue& queue);
+  void define_dedupe(HostedQueue& queue, bool first_time);
+  void propose_ids(HostedQueue& queue, EnqueueTarget& to, Work& work);
+  void forget_proposed_ids(const EnqueueCommand& command);
+  void remember_ids(const TransientTarget& target, Work& work);
+  /// The ids of the command's messages are in their queues' windows.
+  void remember_ids(const EnqueueCommand& command, bool live);
   /// What was enqueued in some of its queues before, and refused by others, is refused again.
   void repeat_refusals(const v1::ShardPublish& publish, Work& work) const;
   /// The places that some queue takes, when others are refused.

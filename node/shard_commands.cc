@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "common/expiry.h"
 #include "segue/v1/shard_log.pb.h"
 
 namespace segue::node {
@@ -51,6 +52,10 @@ void write(const EnqueueCommand& command, v1::ShardCommand& out) {
     place.set_first_sequence(target.first.value);
     place.mutable_messages()->Add(target.places.begin(), target.places.end());
     place.set_delivery_mark(target.mark.value);
+    if (target.dedupe.any()) {
+      place.set_dedupe_window_ms(target.dedupe.window_ms);
+      place.set_dedupe_max(target.dedupe.max_entries);
+    }
   }
   const SharedBytes& batch = command.batch->serialized();
   to.set_batch(batch.data(), batch.size());
@@ -114,6 +119,10 @@ Status read_target(const v1::EnqueueTarget& from, std::uint32_t count, EnqueueTa
   to->queue = QueueId{from.queue_id()};
   to->first = Sequence{from.first_sequence()};
   to->mark = Sequence{from.delivery_mark()};
+  if (from.dedupe_window_ms() < 0 || from.dedupe_window_ms() > kMaxExpirationMs) {
+    return bad("a deduplication window of " + std::to_string(from.dedupe_window_ms()) + " ms");
+  }
+  to->dedupe = {from.dedupe_window_ms(), from.dedupe_max()};
   to->places.assign(from.messages().begin(), from.messages().end());
   if (from.first_sequence() == 0 || from.first_sequence() > kHighest - count) {
     return bad("first sequence " + std::to_string(from.first_sequence()));

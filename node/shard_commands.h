@@ -8,6 +8,7 @@
 #include "common/ids.h"
 #include "common/message_batch.h"
 #include "common/status.h"
+#include "node/dedupe_limits.h"
 #include "node/range_set.h"
 #include "segue/v1/types.pb.h"
 
@@ -21,6 +22,7 @@ struct EnqueueTarget {
   Sequence first;
   std::vector<std::uint32_t> places;  // in the batch; empty: every message
   Sequence mark;                      // 0: none
+  DedupeLimits dedupe{};              // of the window where the messages' ids are; none: in none
 
   std::uint32_t count(const MessageBatch& batch) const {
     return places.empty() ? batch.count() : static_cast<std::uint32_t>(places.size());

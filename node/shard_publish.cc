@@ -47,7 +47,7 @@ void Shard::publish(PeerId peer, const v1::ShardPublish& publish, SharedBytes bo
     unstamp(work.command);
     return refuse(peer, publish.batch_id(), status);
   }
-  const bool waits = !work.command.targets.empty() || work.any_known;
+  const bool waits = !work.command.targets.empty() || work.any_known || work.any_duplicate;
   if (!part_refusals_.empty()) repeat_refusals(publish, work);
   const ConfirmAnswer confirm{peer, publish.batch_id(), work.durability, work.refusals};
   if (const Status status = enqueue(publish, work); !status) {
@@ -65,6 +65,7 @@ void Shard::publish(PeerId peer, const v1::ShardPublish& publish, SharedBytes bo
 Status Shard::sort_out(const v1::ShardPublish& publish, Work& work) {
   const CheckedPublish& checked = work.checked;
   const std::string& producer = publish.producer_id();
+  work.ids_count = producer.size() <= ProducerDedupe::kLongestClientId;
   if (!producer.empty()) {
     SEGUE_RETURN_IF_ERROR(dedupe_.check_session(producer, publish.producer_session()));
     part_refusals_.forget_below(producer, publish.settled_below());
@@ -99,7 +100,7 @@ Status Shard::add_target(const v1::QueueTarget& target, Work& work) {
   } else {
     places.assign(target.messages().begin(), target.messages().end());
   }
-  if (hosted->settings.limits.rejects && !leave_room(*hosted, places, work)) return {};
+  if (!leave_out(*hosted, places, work)) return {};
   if (hosted->settings.max_priority == 0) {
     add_places(*hosted, std::move(places), work);
     return {};
@@ -127,14 +128,29 @@ void Shard::add_places(HostedQueue& hosted, std::vector<std::uint32_t> places, W
   queue.set_next_sequence(next);
   if (hosted.of_whole().has_consumers() && before < kMarkedBacklog)
     to.mark = Sequence{next.value - 1};
+  if (work.ids_count && hosted.of_whole().dedupe) propose_ids(hosted, to, work);
   work.sync = work.sync || queue.durability() == QueueDurability::kSync;
   work.command.targets.push_back(std::move(to));
 }
 
-bool Shard::leave_room(const HostedQueue& hosted, std::vector<std::uint32_t>& places, Work& work) {
+bool Shard::leave_out(HostedQueue& hosted, std::vector<std::uint32_t>& places, Work& work) {
+  DedupeFilter filter;
+  bool any = true;
+  if (hosted.dedupe && work.ids_count) any = leave_out_duplicates(hosted, places, work, filter);
+  if (any && hosted.settings.limits.rejects) any = leave_room(hosted, places, work, filter);
+  if (filter.duplicates() > 0) {
+    work.any_duplicate = true;
+    hosted.dedupe->count_duplicates(filter.duplicates());
+  }
+  return any;
+}
+
+bool Shard::leave_room(const HostedQueue& hosted, std::vector<std::uint32_t>& places, Work& work,
+                       DedupeFilter& filter) {
   std::vector<std::uint32_t> refused;
   const bool any = refuse_overflow(hosted, *work.checked.batch, places, refused);
   if (refused.empty()) return any;
+  filter.add_repeats(refused);
   v1::QueueRefusal& refusal = work.refusals.emplace_back();
   refusal.set_queue_id(hosted.queue.id().value);
   *refusal.mutable_error() = overflow_error(hosted);
@@ -188,6 +204,7 @@ void Shard::note_part_refusals(const v1::ShardPublish& publish, const Work& work
 }
 
 void Shard::unstamp(const EnqueueCommand& command) {
+  forget_proposed_ids(command);
   for (auto target = command.targets.rbegin(); target != command.targets.rend(); ++target) {
     if (HostedQueue* queue = context_.queues.find(target->queue)) {
       queue->queue.set_next_sequence(target->first);
@@ -226,6 +243,7 @@ Status Shard::enqueue(const v1::ShardPublish& publish, Work& work) {
     Queue& queue = target.queue->queue;
     queue.apply_enqueue(queue.next_sequence(), work.checked.batch, target.places,
                         context_.clock.wall_ms);
+    if (work.ids_count && target.queue->of_whole().dedupe) remember_ids(target, work);
     context_.queues.note_expiring(*target.queue);
     context_.queues.note_length(*target.queue);
     context_.queues.note_memory(*target.queue);

@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "common/expiry.h"
 #include "router/errors.h"
+#include "router/property_checks.h"
 #include "router/reply_to.h"
 
 namespace segue::router {
@@ -108,8 +108,7 @@ bool PublishPath::read_headers(Incoming& incoming) {
     header.mandatory = parsed_header_.mandatory();
     header.too_large = headers[i].size() > kMaxHeaderBytes;
     header.exchange = parsed_header_.exchange();
-    const std::string& expiration = parsed_header_.properties().expiration();
-    header.bad_expiration = !expiration.empty() && !parse_expiration(expiration);
+    header.bad_property = bad_property(parsed_header_.properties()).has_value();
     if (is_reply_to(parsed_header_.properties().reply_to())) asking.push_back(i);
     header.route = catalog_.route(incoming.session.identity().vhost, header.exchange,
                                   {parsed_header_.routing_key(), parsed_header_.properties()});
@@ -140,7 +139,7 @@ bool PublishPath::is_uniform(const Incoming& incoming) const {
   const Route& first = *incoming.headers[0].route;
   if (!first.status.is_ok() || first.targets.empty()) return false;
   for (const Header& header : incoming.headers) {
-    if (header.too_large || header.bad_expiration || header.replies_nowhere ||
+    if (header.too_large || header.bad_property || header.replies_nowhere ||
         header.route->targets != first.targets) {
       return false;
     }
@@ -233,8 +232,8 @@ bool PublishPath::answer_at_once(Incoming& incoming, std::uint32_t message) {
   } else if (!header.route->status.is_ok()) {
     const Status& status = header.route->status;
     ledger.reject(seq, seq, cost, make_error(status.code(), header.exchange, status.message()), {});
-  } else if (header.bad_expiration) {
-    reject_expiration(incoming, message);
+  } else if (header.bad_property) {
+    reject_property(incoming, message);
   } else if (header.replies_nowhere) {
     reject_reply_to(incoming, message);
   } else if (header.route->targets.empty()) {
@@ -246,18 +245,13 @@ bool PublishPath::answer_at_once(Incoming& incoming, std::uint32_t message) {
   return true;
 }
 
-void PublishPath::reject_expiration(Incoming& incoming, std::uint32_t message) {
+void PublishPath::reject_property(Incoming& incoming, std::uint32_t message) {
   // read_headers() has parsed it before.
   v1::MessageHeader header;
   parse_header(incoming.batch->header(message), header);
   const std::uint64_t seq = incoming.first_seq + message;
-  incoming.session.ledger()->reject(
-      seq, seq, message_cost(*incoming.batch, message),
-      make_error(Code::kPreconditionFailed, "expiration",
-                 "the message's expiration is " + in_quotes(header.properties().expiration()) +
-                     ": a whole number of milliseconds from 0 to " +
-                     std::to_string(kMaxExpirationMs) + " is needed"),
-      {});
+  incoming.session.ledger()->reject(seq, seq, message_cost(*incoming.batch, message),
+                                    *bad_property(header.properties()), {});
 }
 
 void PublishPath::reject_reply_to(Incoming& incoming, std::uint32_t message) {

@@ -52,7 +52,7 @@ class PublishPath final : private ShardTable::Listener {
     std::shared_ptr<const Route> route;
     bool mandatory = false;
     bool too_large = false;
-    bool bad_expiration = false;
+    bool bad_property = false;
     bool replies_nowhere = false;  // asks for replies, and the session does not consume them
     std::string exchange;
   };
@@ -88,7 +88,7 @@ class PublishPath final : private ShardTable::Listener {
   std::uint32_t route_chunk(Incoming& incoming, std::uint32_t begin,
                             std::vector<const Route*>& routes);
   bool answer_at_once(Incoming& incoming, std::uint32_t message);
-  static void reject_expiration(Incoming& incoming, std::uint32_t message);
+  static void reject_property(Incoming& incoming, std::uint32_t message);
   static void reject_reply_to(Incoming& incoming, std::uint32_t message);
   void send_return(Incoming& incoming, std::uint32_t message);
   void submit(Incoming& incoming, std::vector<ShardPart> parts,

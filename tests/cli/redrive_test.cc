@@ -37,6 +37,15 @@ TEST(Redrive, GoesBackWithoutTheHeadersOfDeaths) {
   EXPECT_EQ(first->properties.headers.size(), 4u);
 }
 
+TEST(Redrive, WhatGoesBackIsNoRepeatOfWhatIsRemembered) {
+  RedrivePlan plan;
+  client::MessageHeader message = letter();
+  message.properties.headers["x-deduplication-id"] = "7";
+  EXPECT_EQ(redriven(plan, message)->properties.headers, (client::Table{{"mine", 1}}));
+  plan.keep_headers = true;
+  EXPECT_TRUE(redriven(plan, message)->properties.headers.contains("x-deduplication-id"));
+}
+
 TEST(Redrive, FindsTheQueueInTheArrayToo) {
   client::Properties properties = letter().properties;
   properties.headers.erase("x-first-death-queue");
