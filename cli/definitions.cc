@@ -8,6 +8,7 @@
 #include "cli/json_output.h"
 #include "cli/policy_json.h"
 #include "cli/table_output.h"
+#include "cli/yaml_text.h"
 
 namespace segue::cli {
 
@@ -142,6 +143,12 @@ DefinitionDifferences compare_definitions(const Definitions& wanted, const Defin
     out.surplus.push_back(binding_text(binding));
   }
   return out;
+}
+
+std::string definitions_yaml(const Definitions& definitions) {
+  const auto document = parse_json(definitions_json(definitions));
+  // Nested deeper than the reader goes; JSON is YAML, too.
+  return document ? yaml_text(*document) : definitions_json(definitions);
 }
 
 std::string definitions_json(const Definitions& definitions) {

@@ -31,12 +31,15 @@ struct ReadDefinitions {
   bool from_rabbitmq = false;
 };
 
-/// Reads what definitions_json() wrote, or what RabbitMQ's export of definitions did: of that, the
-/// objects of the virtual host `vhost`. INVALID_CONFIG says which member is wrong.
+/// Reads what definitions_json() wrote, the same as YAML (a text that does not begin with a brace),
+/// or what RabbitMQ's export of definitions did: of that, the objects of the virtual host `vhost`.
+/// INVALID_CONFIG says which member is wrong.
 Result<ReadDefinitions> read_definitions(std::string_view text, const std::string& vhost);
 
 /// The document; equal definitions make equal texts.
 std::string definitions_json(const Definitions& definitions);
+/// The same as YAML.
+std::string definitions_yaml(const Definitions& definitions);
 
 /// What is different between two of them, as lines for people: "+ queue 'a'" is only in `wanted`,
 /// "- ..." only in `current`, "~ queue 'a': durable is false, wanted true" in both.

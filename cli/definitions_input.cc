@@ -10,6 +10,7 @@
 #include "cli/field_values.h"
 #include "cli/json_input.h"
 #include "cli/table_output.h"
+#include "cli/yaml_text.h"
 
 namespace segue::cli {
 
@@ -408,7 +409,9 @@ class RabbitReader {
 }  // namespace
 
 Result<ReadDefinitions> read_definitions(std::string_view text, const std::string& vhost) {
-  Result<JsonValue> document = parse_json(text);
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  const bool yaml = begin != std::string_view::npos && text[begin] != '{' && text[begin] != '[';
+  Result<JsonValue> document = yaml ? parse_yaml(text) : parse_json(text);
   if (!document) return document.status();
   if (document->object() == nullptr) {
     return wrong("the document is " + std::string(document->kind_name()) +

@@ -13,7 +13,6 @@ namespace segue {
 namespace {
 
 constexpr std::size_t kMaxDepth = 16;
-constexpr std::size_t kMaxNodes = 100'000;
 
 ConfigPosition position_of(const YAML::Mark& mark) {
   if (mark.is_null()) return {};
@@ -30,6 +29,8 @@ struct Refusal {
 /// and follows aliases.
 class TreeBuilder final : public YAML::EventHandler {
  public:
+  explicit TreeBuilder(std::size_t max_values) : max_values_(max_values) {}
+
   std::optional<ConfigNode> take_root() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -54,6 +55,7 @@ class TreeBuilder final : public YAML::EventHandler {
     refuse_tag(mark, tag);
     ConfigNode node = make(ConfigNode::Kind::kScalar, mark);
     node.scalar = value;
+    node.in_quotes = tag == "!";
     add(std::move(node));
   }
 
@@ -89,8 +91,8 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   ConfigNode make(ConfigNode::Kind kind, const YAML::Mark& mark) {
-    if (++nodes_ > kMaxNodes) {
-      throw Refusal{position_of(mark), "more than " + std::to_string(kMaxNodes) + " values"};
+    if (++nodes_ > max_values_) {
+      throw Refusal{position_of(mark), "more than " + std::to_string(max_values_) + " values"};
     }
     ConfigNode node;
     node.kind = kind;
@@ -137,6 +139,7 @@ class TreeBuilder final : public YAML::EventHandler {
     }
   }
 
+  const std::size_t max_values_;
   std::vector<Open> open_;
   std::optional<ConfigNode> root_;
   std::size_t nodes_ = 0;
@@ -167,12 +170,13 @@ bool check_text(std::string_view text, ConfigProblems& problems) {
 
 }  // namespace
 
-std::optional<ConfigNode> parse_config_tree(std::string_view text, ConfigProblems& problems) {
+std::optional<ConfigNode> parse_config_tree(std::string_view text, ConfigProblems& problems,
+                                            std::size_t max_values) {
   if (!check_text(text, problems)) return std::nullopt;
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
-    TreeBuilder builder;
+    TreeBuilder builder(max_values);
     while (parser.HandleNextDocument(builder)) {
     }
     std::optional<ConfigNode> root = builder.take_root();

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <future>
@@ -11,6 +14,7 @@
 #include "cli/definitions.h"
 #include "cli/exit_codes.h"
 #include "cli/input_file.h"
+#include "cli/json_output.h"
 #include "cli/session.h"
 #include "cli/table_output.h"
 
@@ -19,7 +23,9 @@ namespace segue::cli {
 namespace {
 
 constexpr const char* kDocument =
-    "The document is JSON: exchanges, queues, bindings and policies, but not what a cluster has by "
+    "The document is JSON or YAML: exchanges, queues, bindings and policies, but not what a "
+    "cluster\n"
+    "has by "
     "itself\n"
     "(the default exchange, amq.*), nor queues of single sessions or with names that a server has\n"
     "made, nor messages.\n";
@@ -75,7 +81,9 @@ client::Result<Definitions> definitions_of(client::Connection& connection,
 
 class DefinitionsExport final : public SessionCommand {
  protected:
-  void declare_own(OptionTable& /*options*/) override {}
+  void declare_own(OptionTable& options) override {
+    options.choice(format_, {"format", 0, "FORMAT", "json or yaml (json)"}, {"json", "yaml"});
+  }
   int run_with(Console& console, client::Connection& connection) override {
     std::vector<std::string> unnamed;
     const auto definitions = definitions_of(connection, &unnamed);
@@ -84,9 +92,13 @@ class DefinitionsExport final : public SessionCommand {
       console.note("segue: left out queue '" + printable(name) +
                    "' and its bindings: a server made its name, and no other can be given it");
     }
-    console.write(definitions_json(*definitions));
+    console.write(format_ == "yaml" ? definitions_yaml(*definitions)
+                                    : definitions_json(*definitions));
     return kExitOk;
   }
+
+ private:
+  std::string format_ = "json";
 };
 
 /// What reads a document has in common.
@@ -96,6 +108,7 @@ class WithDocument : public SessionCommand {
     options.positional(path_, {"FILE", "the document (standard input)", false});
     options.text(vhost_, {"from-vhost", 0, "NAME",
                           "of a document of RabbitMQ: the virtual host whose objects to take (/)"});
+    options.flag(json_, {"json", 0, "", "report as JSON"});
   }
   /// Nothing, and the exit code, when it cannot be read.
   std::optional<ReadDefinitions> read(Console& console, int& exit_code) {
@@ -124,19 +137,36 @@ class WithDocument : public SessionCommand {
     return code;
   }
   /// What a document of another broker has that was not taken as it is.
-  static std::size_t tell(Console& console, const ReadDefinitions& read) {
+  std::size_t tell(Console& console, const ReadDefinitions& read) const {
     std::size_t left_out = 0;
     for (const DefinitionNote& note : read.notes) {
       left_out += note.left_out ? 1 : 0;
+      if (json_) continue;
       console.write((note.left_out ? "left out  " : "adapted   ") + note.object + ": " + note.text +
                     "\n");
     }
     return left_out;
   }
+  bool json() const { return json_; }
+  static void write_notes(JsonWriter& json, const ReadDefinitions& read) {
+    json.key("notes").begin_array();
+    for (const DefinitionNote& note : read.notes) {
+      json.begin_object().field("object", note.object).field("text", note.text);
+      json.field("left_out", note.left_out).end_object();
+    }
+    json.end_array();
+  }
+  static void write_lines(JsonWriter& json, const char* name,
+                          const std::vector<std::string>& lines) {
+    json.key(name).begin_array();
+    for (const std::string& line : lines) json.value(line);
+    json.end_array();
+  }
 
  private:
   std::string path_;
   std::string vhost_ = "/";
+  bool json_ = false;
 };
 
 class DefinitionsImport final : public WithDocument {
@@ -147,18 +177,35 @@ class DefinitionsImport final : public WithDocument {
                            "change arguments of queues that exist, as `queue declare --update` "
                            "does"});
     options.flag(dry_run_, {"dry-run", 0, "", "only say what is missing and what is different"});
+    options.duration(
+        wait_, {"wait", 'w', "TIME", "wait so long for a cluster that is starting, e.g. 60s (0s)"});
+  }
+  Status check(const OptionTable& /*options*/) override {
+    session_options_.timeout = std::max(session_options_.timeout, wait_);
+    return Status::ok();
   }
 
   int run_with(Console& console, client::Connection& connection) override {
     int exit_code = kExitOk;
     const auto document = read(console, exit_code);
     if (!document) return exit_code;
+    if (!wait_until_up(console, connection)) return kExitInterrupted;
     const std::size_t left_out = tell(console, *document);
     const auto before = definitions_of(connection);
     if (!before) return report(console, "look at what there is", before.error());
     const DefinitionDifferences differences = compare_definitions(document->definitions, *before);
     const std::size_t all = size_of(document->definitions);
     const std::size_t equal = all - differences.missing.size() - differences.different.size();
+    if (dry_run_ && json()) {
+      JsonWriter json;
+      json.begin_object().field("dry_run", true);
+      write_lines(json, "missing", differences.missing);
+      write_lines(json, "different", differences.different);
+      json.field("equal", std::uint64_t{equal}).field("left_out", std::uint64_t{left_out});
+      write_notes(json, *document);
+      console.write(json.end_object().take() + "\n");
+      return kExitOk;
+    }
     if (dry_run_) {
       for (const std::string& line : differences.missing) console.write("+ " + line + "\n");
       for (const std::string& line : differences.different) console.write("~ " + line + "\n");
@@ -171,15 +218,45 @@ class DefinitionsImport final : public WithDocument {
     }
     declare_all(connection, document->definitions, *before);
     finish_all(console);
-    console.write(grouped(made_) + " made, " + grouped(changed_) + " changed, " + grouped(equal) +
-                  " equal, " + grouped(refused_) + " refused, " + grouped(left_out) +
-                  " left out\n");
+    if (json()) {
+      write_report(console, *document, equal, left_out);
+    } else {
+      console.write(grouped(made_) + " made, " + grouped(changed_) + " changed, " + grouped(equal) +
+                    " equal, " + grouped(refused_) + " refused, " + grouped(left_out) +
+                    " left out\n");
+    }
     if (failed_) return report(console, "import the definitions", *failed_);
     if (console.stop_requested()) return kExitInterrupted;
     return refused_ > 0 ? kExitRefused : kExitOk;
   }
 
  private:
+  /// Until declares can succeed: the catalog has its leader. False: interrupted.
+  bool wait_until_up(Console& console, client::Connection& connection) const {
+    const auto end = std::chrono::steady_clock::now() + wait_;
+    while (std::chrono::steady_clock::now() < end) {
+      const auto status = connection.admin().cluster_status();
+      if (status && status->catalog_available) return true;
+      if (console.stop_requested()) return false;
+      console.wait_readable(-1, 100);
+    }
+    return true;
+  }
+  void write_report(Console& console, const ReadDefinitions& document, std::size_t equal,
+                    std::size_t left_out) const {
+    JsonWriter json;
+    json.begin_object().field("dry_run", false);
+    json.field("made", std::uint64_t{made_}).field("changed", std::uint64_t{changed_});
+    json.field("equal", std::uint64_t{equal}).field("refused", std::uint64_t{refused_});
+    json.field("left_out", std::uint64_t{left_out});
+    json.key("refusals").begin_array();
+    for (const auto& [object, text] : refusals_) {
+      json.begin_object().field("object", object).field("text", text).end_object();
+    }
+    json.end_array();
+    write_notes(json, document);
+    console.write(json.end_object().take() + "\n");
+  }
   static std::size_t size_of(const Definitions& definitions) {
     Definitions nothing;
     return compare_definitions(definitions, nothing).missing.size();
@@ -286,13 +363,17 @@ class DefinitionsImport final : public WithDocument {
                status.error().code == client::ErrorCode::kAccessRefused ||
                status.error().code == client::ErrorCode::kResourceLocked) {
       ++refused_;
-      console.write("refused   " + job.object + ": " + printable(status.error().text) + "\n");
+      refusals_.emplace_back(job.object, status.error().text);
+      if (!json())
+        console.write("refused   " + job.object + ": " + printable(status.error().text) + "\n");
     } else if (!failed_) {
       failed_ = status.error();  // nothing else can be done either
     }
   }
 
+  std::chrono::milliseconds wait_{0};
   std::vector<Job> jobs_;
+  std::vector<std::pair<std::string, std::string>> refusals_;
   std::size_t made_ = 0;
   std::size_t changed_ = 0;
   std::size_t refused_ = 0;
@@ -313,6 +394,16 @@ class DefinitionsDiff final : public WithDocument {
     const auto current = definitions_of(connection);
     if (!current) return report(console, "look at what there is", current.error());
     const DefinitionDifferences differences = compare_definitions(document->definitions, *current);
+    if (json()) {
+      JsonWriter json;
+      json.begin_object();
+      write_lines(json, "missing", differences.missing);
+      write_lines(json, "surplus", differences.surplus);
+      write_lines(json, "different", differences.different);
+      write_notes(json, *document);
+      console.write(json.end_object().take() + "\n");
+      return differences.none() ? kExitOk : kExitRefused;
+    }
     for (const std::string& line : differences.missing) console.write("+ " + line + "\n");
     for (const std::string& line : differences.surplus) console.write("- " + line + "\n");
     for (const std::string& line : differences.different) console.write("~ " + line + "\n");
@@ -324,7 +415,9 @@ class DefinitionsDiff final : public WithDocument {
 
 CommandEntry definitions_export_command() {
   return {"definitions export", "write down the exchanges, queues, bindings and policies",
-          std::string(kDocument) + "\nExample:\n  segue definitions export > definitions.json\n",
+          std::string(kDocument) +
+              "\nExample:\n  segue definitions export > definitions.json\n"
+              "  segue definitions export --format yaml > definitions.yaml\n",
           [] { return std::make_unique<DefinitionsExport>(); }};
 }
 
@@ -333,10 +426,9 @@ CommandEntry definitions_import_command() {
       "definitions import", "declare what a document of definitions has",
       std::string(kDocument) +
           "What is there already with equal settings stays as it is, so importing twice does no\n"
-          "harm; what is there with others is refused (but see --update), a policy is replaced, "
-          "and\n"
-          "nothing is ever deleted. A document that RabbitMQ exported (rabbitmqctl "
-          "export_definitions, or its\n"
+          "harm: with --wait it can be a step of starting a cluster. What is there with others is\n"
+          "refused (but see --update), a policy is replaced, and nothing is ever deleted.\n"
+          "A document that RabbitMQ exported (rabbitmqctl export_definitions, or its\n"
           "management page) can be imported too: what was adapted and what was left out is\n"
           "told. Users and permissions are left out.\n"
           "\n"
@@ -345,6 +437,7 @@ CommandEntry definitions_import_command() {
           "Examples:\n"
           "  segue definitions import definitions.json\n"
           "  segue definitions import --dry-run < definitions.json\n"
+          "  segue definitions import --wait 60s definitions.yaml\n"
           "  segue definitions import rabbit.json --from-vhost shop\n",
       [] { return std::make_unique<DefinitionsImport>(); }};
 }

@@ -39,10 +39,16 @@ constexpr const char* kDescription =
     "routers,\n"
     "then the nodes, within some seconds; a second one kills them at once.\n"
     "\n"
+    "With --definitions the exchanges, queues and bindings of that document are declared when all "
+    "is\n"
+    "up, as `segue definitions import` does it: what is there stays as it is, so this can be done "
+    "at\n"
+    "every start. What the cluster refuses is told; the cluster stays up.\n"
+    "\n"
     "Examples:\n"
     "  segue up\n"
     "  segue up --nodes 1 --data-dir /tmp/segue\n"
-    "  segue up --config deploy/cluster.example.yaml\n";
+    "  segue up --config deploy/cluster.example.yaml --definitions definitions.yaml\n";
 
 // Held while a `segue up` uses the data directory.
 class DirectoryLock {
@@ -85,6 +91,8 @@ class UpCommand final : public Command {
                      if (full) endpoint_ = *full;
                      return full.status();
                    });
+    options.text(definitions_,
+                 {"definitions", 0, "FILE", "declare what this document has when all is up"});
     options.flag(no_restart_, {"no-restart", 0, "", "do not start processes again that die"});
     options.duration(ready_timeout_, {"ready-timeout", 0, "TIME",
                                       "give up when not all is up after this, e.g. 500ms, 30s, 2m "
@@ -118,6 +126,7 @@ class UpCommand final : public Command {
     const Status started = cluster.start();
     if (!started.is_ok()) return fail(console, started);
     int code = wait_until_ready(console, cluster, *config);
+    if (code == kExitOk) code = import_definitions(console, *config);
     if (code == kExitOk) {
       greet(console, *config, cluster);
       code = watch(console, cluster);
@@ -126,6 +135,16 @@ class UpCommand final : public Command {
   }
 
  private:
+  // What the cluster refuses does not end it; a document that cannot be read does.
+  int import_definitions(Console& console, const ClusterConfig& config) const {
+    if (!definitions_) return kExitOk;
+    const std::vector<std::string> arguments = {"definitions", "import", *definitions_, "--router",
+                                                config.routers.front().endpoint};
+    const int code = run_command(arguments, console, command_table());
+    console.flush();
+    return code == kExitRefused ? static_cast<int>(kExitOk) : code;
+  }
+
   static int fail(Console& console, const Status& status) {
     console.note("segue: " + status.message());
     if (status.code() == Code::kResourceError) return kExitUnavailable;
@@ -311,6 +330,7 @@ class UpCommand final : public Command {
     return code;
   }
 
+  std::optional<std::string> definitions_;
   std::optional<std::string> config_;
   std::optional<std::uint64_t> nodes_;
   std::string data_dir_;

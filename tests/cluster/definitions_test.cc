@@ -81,6 +81,30 @@ TEST_F(DefinitionsCommand, AClustersDefinitionsMakeAnotherClusterAlike) {
   EXPECT_EQ(run({"export"}).out, exported.out);
 }
 
+TEST_F(DefinitionsCommand, YamlAndReportsForProgramsSayTheSame) {
+  Connection connection = cluster_.connect();
+  QueueOptions jobs;
+  jobs.arguments["x-max-priority"] = 3;
+  ASSERT_TRUE(connection.admin().declare_queue("jobs", jobs));
+  ASSERT_TRUE(connection.admin().bind({"amq.topic", "jobs", "*.eu"}));
+  const Ran yaml = run({"export", "--format", "yaml"});
+  EXPECT_EQ(yaml.code, 0) << yaml.error;
+  EXPECT_NE(yaml.out.find("queues:\n  - name: jobs\n"), std::string::npos) << yaml.out;
+  EXPECT_EQ(run({"diff"}, yaml.out).code, 0);
+  ASSERT_TRUE(connection.admin().delete_queue("jobs"));
+  const Ran rehearsed = run({"import", "--dry-run", "--json"}, yaml.out);
+  EXPECT_EQ(rehearsed.code, 0) << rehearsed.error;
+  EXPECT_NE(rehearsed.out.find("\"missing\":[\"queue 'jobs'\","), std::string::npos)
+      << rehearsed.out;
+  EXPECT_EQ(run({"diff", "--json"}, yaml.out).code, 1);
+  const Ran imported = run({"import", "--json", "--wait", "60s"}, yaml.out);
+  EXPECT_EQ(imported.code, 0) << imported.error;
+  EXPECT_NE(imported.out.find("\"made\":2,\"changed\":0,\"equal\":0,\"refused\":0"),
+            std::string::npos)
+      << imported.out;
+  EXPECT_EQ(run({"export", "--format", "yaml"}).out, yaml.out);
+}
+
 TEST_F(DefinitionsCommand, WhatCannotBeIsToldAndTheRestIsThere) {
   Connection connection = cluster_.connect();
   ASSERT_TRUE(connection.admin().declare_queue("a"));

@@ -37,6 +37,22 @@ TEST_F(SegueUp, IsNotReadyWhenAnotherClusterAnswersAtItsEndpoint) {
   EXPECT_NE(up.stderr_text().find("another router answers"), std::string::npos) << up.stderr_text();
 }
 
+TEST_F(SegueUp, DeclaresWhatADocumentHasAndStaysUpWithWhatIsRefused) {
+  const std::string router = "ipc://" + directory_.path() + "/r1";
+  const std::string file = config("endpoint: '" + router + "'", directory_.path() + "/data");
+  const std::string document = directory_.write(
+      "definitions.yaml", "segue_definitions: 1\nqueues:\n  - name: jobs\n  - name: amq.never\n");
+  Process up("segue", {"up", "-c", file, "-d", logs(), "--definitions", document});
+  ASSERT_TRUE(up.wait_for_stdout("READY")) << up.stderr_text();
+  EXPECT_NE(up.stdout_text().find("refused   queue 'amq.never'"), std::string::npos)
+      << up.stdout_text();
+  client::ConnectionOptions options;
+  options.routers = {router};
+  client::Connection connection = client::Connection::open(options).value();
+  EXPECT_TRUE(connection.admin().find_queue("jobs"));
+  EXPECT_EQ(up.terminate(), 0);
+}
+
 TEST_F(SegueUp, EndsWithTheExitCodeAndTheLastWordsOfTheProcessThatDied) {
   const std::string file = config("endpoint: 'ipc://" + directory_.path() + "/r1'", "/proc/none");
   for (int run = 0; run < 2; ++run) {
