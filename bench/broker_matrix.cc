@@ -12,6 +12,7 @@
 #include "bench/matrix/budgets.h"
 #include "bench/matrix/checkpoints.h"
 #include "bench/matrix/churn.h"
+#include "bench/matrix/delayed.h"
 #include "bench/matrix/expiry.h"
 #include "bench/matrix/garbage.h"
 #include "bench/matrix/measurement.h"
@@ -30,6 +31,7 @@ constexpr std::uint64_t kBacklog = 10'000'000;
 constexpr std::uint64_t kGarbage = 1'000'000;
 constexpr std::uint64_t kChurn = 200'000;
 constexpr std::uint64_t kExpiry = 1'000'000;
+constexpr std::uint64_t kDelayed = 5'000'000;
 
 struct Settings {
   std::uint64_t runs = 5;
@@ -54,16 +56,18 @@ void declare(cli::OptionTable& options, Settings& settings) {
   options.text(settings.results,
                {"results", 0, "FILE", "put the tables between the marks in this file"});
   options.text(settings.title, {"title", 0, "TEXT", "a line above the tables"});
-  options.choice(settings.budget,
-                 {"budget", 0, "queues|backlog|garbage|churn|checkpoints|expiry|policies",
-                  "instead of the matrix: 100,000 queues on one node, or 10 million messages of 1 "
-                  "KiB in one queue (11 GiB of disk); memory, kill -9, recovery. Or latencies "
-                  "while the garbage of a queue of 1 million messages of 1 KiB is collected; or "
-                  "what a queue's files take while random ones of "
-                  "200,000 messages are acknowledged at full speed; or latencies with and without "
-                  "checkpoints; or how late 1 million messages leave a queue that expire in any "
-                  "order; or latencies while a policy of 10,000 queues changes"},
-                 {"queues", "backlog", "garbage", "churn", "checkpoints", "expiry", "policies"});
+  options.choice(
+      settings.budget,
+      {"budget", 0, "queues|backlog|garbage|churn|checkpoints|expiry|policies|delayed",
+       "instead of the matrix: 100,000 queues on one node, or 10 million messages of 1 "
+       "KiB in one queue (11 GiB of disk); memory, kill -9, recovery. Or latencies "
+       "while the garbage of a queue of 1 million messages of 1 KiB is collected; or "
+       "what a queue's files take while random ones of "
+       "200,000 messages are acknowledged at full speed; or latencies with and without "
+       "checkpoints; or how late 1 million messages leave a queue that expire in any "
+       "order; or latencies while a policy of 10,000 queues changes; or how late 5 million delayed "
+       "messages come"},
+      {"queues", "backlog", "garbage", "churn", "checkpoints", "expiry", "policies", "delayed"});
   options.number(settings.count, {"count", 'n', "N", "with --budget: another number of them"}, 1,
                  1'000'000'000);
   options.number(settings.bytes, {"bytes", 'b', "N", "with --budget backlog: bytes of each (1024)"},
@@ -122,7 +126,7 @@ int run_budget(const Settings& settings, const std::string& directory) {
       {"queues", kQueues, measure_queues},     {"backlog", kBacklog, measure_backlog},
       {"garbage", kGarbage, measure_garbage},  {"churn", kChurn, measure_churn},
       {"checkpoints", 0, measure_checkpoints}, {"expiry", kExpiry, measure_expiry},
-      {"policies", 10'000, measure_policies}};
+      {"policies", 10'000, measure_policies},  {"delayed", kDelayed, measure_delayed}};
   const Budget& budget =
       *std::find_if(std::begin(kBudgets), std::end(kBudgets),
                     [&](const Budget& one) { return settings.budget == one.name; });

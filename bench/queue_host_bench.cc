@@ -35,6 +35,10 @@ class NoDisk final : public storage::DiskDataCenter {
                     std::function<void(Result<storage::ExpiredMessages>)> done) override {
     done(storage::ExpiredMessages());
   }
+  void find_due(QueueId, const storage::DueScan&,
+                std::function<void(storage::FoundDue)> done) override {
+    done({});
+  }
   void drop_queue(QueueId) override {}
   std::optional<NumberRange> valid_run(QueueId, Sequence, Sequence) const override { return {}; }
   std::uint64_t body_bytes(QueueId, Sequence, Sequence) const override { return 0; }

@@ -9,7 +9,8 @@ namespace segue::cli {
 // them; where they have, a smaller page is asked for, in the end one message.
 client::Result<std::vector<BrowseReader::Placed>> BrowseReader::next() {
   while (more_) {
-    auto page = admin_.browse(queue_, after_, bytes_);
+    auto page = delayed_ ? admin_.browse_delayed(queue_, after_, bytes_)
+                         : admin_.browse(queue_, after_, bytes_);
     if (!page) return page.error();
     const std::uint64_t count = page->messages.size();
     if (count > 1 && page->through - after_ != count) {

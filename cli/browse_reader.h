@@ -12,9 +12,10 @@ namespace segue::cli {
 /// that names it in the queue. One thread.
 class BrowseReader {
  public:
-  /// `admin` outlives it. Begins behind the place `after`.
-  BrowseReader(client::Admin& admin, std::string queue, std::uint64_t after)
-      : admin_(admin), queue_(std::move(queue)), after_(after) {}
+  /// `admin` outlives it. Begins behind the place `after`. `delayed`: reads those whose time to be
+  /// delivered has not come, in place of the others.
+  BrowseReader(client::Admin& admin, std::string queue, std::uint64_t after, bool delayed = false)
+      : admin_(admin), queue_(std::move(queue)), after_(after), delayed_(delayed) {}
 
   struct Placed {
     std::uint64_t place = 0;
@@ -31,6 +32,7 @@ class BrowseReader {
   client::Admin& admin_;
   std::string queue_;
   std::uint64_t after_;
+  bool delayed_;
   std::uint64_t corrupt_ = 0;
   std::uint64_t bytes_ = 1;  // of the next page
   bool more_ = true;

@@ -53,6 +53,9 @@ std::optional<client::MessageHeader> redriven(const RedrivePlan& plan,
   client::MessageHeader to = header;
   to.mandatory = true;
   to.exchange.clear();
+  // It has waited for its time already.
+  to.properties.delay = {};
+  to.properties.deliver_at.reset();
   if (plan.to_exchange) {
     to.exchange = *plan.to_exchange;
     const std::string* key = first_routing_key(header.properties);

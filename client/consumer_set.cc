@@ -27,6 +27,7 @@ void add_range(v1::Settle* settle, const SettledRange& range) {
   tags->mutable_tags()->set_first(range.first);
   tags->mutable_tags()->set_last(range.last);
   tags->set_outcome(range.outcome);
+  tags->set_delay_ms(range.delay_ms);
 }
 
 }  // namespace

@@ -255,6 +255,7 @@ QueueDescription from_wire(const v1::QueueDescription& wire) {
   for (const v1::EffectiveSetting& setting : wire.effective()) {
     queue.effective.push_back({setting.name(), from_wire(setting.value()), setting.origin()});
   }
+  queue.delayed = wire.delayed();
   return queue;
 }
 

@@ -1,5 +1,6 @@
 #include "client/delivered_frame.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "client/consumer_core.h"
@@ -95,6 +96,10 @@ void Delivery::reject() const {
 }
 void Delivery::requeue() const {
   frame_->consumer().settle(frame_->session(), {tag(), tag(), v1::OUTCOME_REQUEUE});
+}
+void Delivery::requeue(std::chrono::milliseconds delay) const {
+  const auto ms = static_cast<std::uint64_t>(std::max<std::int64_t>(delay.count(), 0));
+  frame_->consumer().settle(frame_->session(), {tag(), tag(), v1::OUTCOME_REQUEUE, ms});
 }
 void Delivery::release() const {
   frame_->consumer().settle(frame_->session(), {tag(), tag(), v1::OUTCOME_RELEASE});

@@ -9,7 +9,8 @@ void SettleCollector::add(const SettledRange& range) {
   tags_ += range.last - range.first + 1;
   if (!ranges_.empty()) {
     SettledRange& last = ranges_.back();
-    if (last.outcome == range.outcome && last.last + 1 == range.first) {
+    if (last.outcome == range.outcome && last.delay_ms == range.delay_ms &&
+        last.last + 1 == range.first) {
       last.last = range.last;
       return;
     }
@@ -30,7 +31,8 @@ std::vector<SettledRange> SettleCollector::take() {
   std::size_t kept = 0;
   for (std::size_t i = 1; i < sorted.size(); ++i) {
     SettledRange& last = sorted[kept];
-    if (sorted[i].outcome == last.outcome && sorted[i].first == last.last + 1) {
+    if (sorted[i].outcome == last.outcome && sorted[i].delay_ms == last.delay_ms &&
+        sorted[i].first == last.last + 1) {
       last.last = sorted[i].last;
     } else {
       sorted[++kept] = sorted[i];

@@ -12,6 +12,7 @@ struct SettledRange {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   v1::Outcome outcome = v1::OUTCOME_ACK;
+  std::uint64_t delay_ms = 0;  // of a requeue
   bool operator==(const SettledRange&) const = default;
 };
 

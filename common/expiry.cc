@@ -10,6 +10,8 @@ namespace {
 // Of segue.v1.MessageHeader and segue.v1.Properties.
 constexpr std::uint32_t kPropertiesField = 4;
 constexpr std::uint32_t kExpirationField = 8;
+constexpr std::uint32_t kDelayField = 14;
+constexpr std::uint32_t kDeliverAtField = 15;
 
 enum WireType : std::uint32_t { kVarint = 0, kFixed64 = 1, kLength = 2, kFixed32 = 5 };
 
@@ -33,10 +35,10 @@ bool skip(std::string_view& bytes, std::size_t count) {
   return true;
 }
 
-/// Calls `body` with the value of each length-delimited field of this number; false if the bytes
-/// are no message.
-template <typename Body>
-bool for_field(std::string_view bytes, std::uint32_t number, Body body) {
+/// Calls `text(number, value)` for each length-delimited field and `varint(number, value)` for each
+/// of that kind; false if the bytes are no message.
+template <typename Text, typename Varint>
+bool for_fields(std::string_view bytes, Text text, Varint varint) {
   while (!bytes.empty()) {
     std::uint64_t tag = 0;
     std::uint64_t value = 0;
@@ -44,6 +46,7 @@ bool for_field(std::string_view bytes, std::uint32_t number, Body body) {
     switch (tag & 7) {
       case kVarint:
         if (!read_varint(bytes, &value)) return false;
+        varint(tag >> 3, value);
         break;
       case kFixed64:
         if (!skip(bytes, 8)) return false;
@@ -53,7 +56,7 @@ bool for_field(std::string_view bytes, std::uint32_t number, Body body) {
         break;
       case kLength:
         if (!read_varint(bytes, &value) || value > bytes.size()) return false;
-        if (tag >> 3 == number) body(bytes.substr(0, static_cast<std::size_t>(value)));
+        text(tag >> 3, bytes.substr(0, static_cast<std::size_t>(value)));
         bytes.remove_prefix(static_cast<std::size_t>(value));
         break;
       default:
@@ -75,12 +78,31 @@ std::optional<std::int64_t> parse_expiration(std::string_view text) {
 }
 
 std::int64_t find_expiration(std::string_view header) {
+  return find_times(header).expiration;
+}
+
+MessageTimes find_times(std::string_view header) {
   // As protobuf reads them: of a field that stands there twice the last one counts.
-  std::string_view text;
-  const bool sound = for_field(header, kPropertiesField, [&](std::string_view properties) {
-    for_field(properties, kExpirationField, [&](std::string_view value) { text = value; });
-  });
-  return sound ? parse_expiration(text).value_or(kNoExpiration) : kNoExpiration;
+  std::string_view expiration;
+  std::int64_t delay = 0;
+  std::int64_t deliver_at = 0;
+  const auto nothing = [](std::uint64_t /*number*/, std::uint64_t /*value*/) {};
+  const auto in_properties = [&](std::uint64_t number, std::string_view value) {
+    if (number == kExpirationField) expiration = value;
+  };
+  const auto number_in_properties = [&](std::uint64_t number, std::uint64_t value) {
+    if (number == kDelayField) delay = static_cast<std::int64_t>(value);
+    if (number == kDeliverAtField) deliver_at = static_cast<std::int64_t>(value);
+  };
+  const auto in_header = [&](std::uint64_t number, std::string_view value) {
+    if (number == kPropertiesField) for_fields(value, in_properties, number_in_properties);
+  };
+  MessageTimes times;
+  if (!for_fields(header, in_header, nothing)) return times;
+  times.expiration = parse_expiration(expiration).value_or(kNoExpiration);
+  if (delay > 0 && delay <= kMaxExpirationMs) times.delay_ms = delay;
+  if (deliver_at > 0 && deliver_at <= kLatestDeliverAtMs) times.deliver_at_ms = deliver_at;
+  return times;
 }
 
 }  // namespace segue

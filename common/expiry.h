@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -20,6 +21,23 @@ std::optional<std::int64_t> parse_expiration(std::string_view text);
 /// The expiration in a serialized MessageHeader, found without parsing the rest; kNoExpiration if
 /// there is none that counts. Bytes that are no header have none.
 std::int64_t find_expiration(std::string_view header);
+
+/// The latest time that a message may be delayed to: the end of the year 9999.
+inline constexpr std::int64_t kLatestDeliverAtMs = 253'402'300'799'999;
+
+/// What a serialized MessageHeader says of times, found without parsing the rest. What does not
+/// count (out of range, or the bytes are no header) is as if it were not there.
+struct MessageTimes {
+  std::int64_t expiration = kNoExpiration;
+  std::int64_t delay_ms = 0;
+  std::int64_t deliver_at_ms = 0;
+
+  /// Before when it is not delivered, if it arrives then.
+  std::int64_t due(std::int64_t arrived_ms) const {
+    return std::max(arrived_ms + delay_ms, deliver_at_ms);
+  }
+};
+MessageTimes find_times(std::string_view header);
 
 /// By what a queue's messages expire. `arrived` is when a message came to the queue (milliseconds
 /// since 1970-01-01 UTC; 0: not known), `own` its expiration.

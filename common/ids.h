@@ -47,11 +47,20 @@ inline constexpr std::uint64_t kQueueIdLimit = std::uint64_t{1} << kLaneShift;
 constexpr QueueId lane_id(QueueId queue, std::uint8_t priority) {
   return QueueId{queue.value | std::uint64_t{priority} << kLaneShift};
 }
+/// One more lane, above all priorities: of messages whose time to be delivered has not come.
+inline constexpr std::uint64_t kDelayLane = 256;
+
+constexpr QueueId delay_lane_id(QueueId queue) {
+  return QueueId{queue.value | kDelayLane << kLaneShift};
+}
 constexpr QueueId queue_of_lane(QueueId lane) {
   return QueueId{lane.value % kQueueIdLimit};
 }
 constexpr std::uint64_t priority_of_lane(QueueId lane) {
   return lane.value >> kLaneShift;
+}
+constexpr bool is_delay_lane(QueueId lane) {
+  return priority_of_lane(lane) == kDelayLane;
 }
 
 /// The catalog's own log, beside those of the queues' shards.

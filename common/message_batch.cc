@@ -1,5 +1,7 @@
 #include "common/message_batch.h"
 
+#include <algorithm>
+
 #include <cstring>
 #include <limits>
 
@@ -66,25 +68,38 @@ Result<MessageBatchPtr> MessageBatch::parse(SharedBytes batch, SharedBytes bodie
     parsed->headers_.emplace_back(store->data() + at, header.size());
   }
   parsed->header_store_ = std::move(store);
-  parsed->find_expirations();
+  parsed->find_message_times();
   return MessageBatchPtr(std::move(parsed));
 }
 
-void MessageBatch::find_expirations() {
+void MessageBatch::find_message_times() {
   for (std::size_t i = 0; i < headers_.size(); ++i) {
-    const std::int64_t expiration = find_expiration(headers_[i]);
-    if (expiration == kNoExpiration) continue;
+    const MessageTimes times = find_times(headers_[i]);
+    if (times.delay_ms > 0 || times.deliver_at_ms > 0) {
+      if (delays_.empty()) delays_.resize(headers_.size());
+      delays_[i] = times;
+    }
+    if (times.expiration == kNoExpiration) continue;
     if (expirations_.empty()) expirations_.assign(headers_.size(), kNoExpiration);
-    expirations_[i] = expiration;
-    if (!can_expire() || expiration < least_expiration_) least_expiration_ = expiration;
+    expirations_[i] = times.expiration;
+    if (!can_expire() || times.expiration < least_expiration_) least_expiration_ = times.expiration;
   }
+}
+
+std::int64_t MessageRun::least_own_expiration(std::uint32_t place, std::uint32_t length) const {
+  if (!delayed) return batch->least_expiration();
+  std::int64_t least = kNever;
+  for (const std::uint32_t end = place + length; place < end; ++place) {
+    least = std::min(least, own_expiration(place));
+  }
+  return least;
 }
 
 std::size_t MessageBatch::memory_bytes() const {
   return sizeof(*this) + serialized_.size() + bodies_.size() +
          headers_.size() * sizeof(headers_[0]) + header_index_.size() * sizeof(header_index_[0]) +
          offsets_.size() * sizeof(offsets_[0]) + expirations_.size() * sizeof(expirations_[0]) +
-         header_store_->size();
+         delays_.size() * sizeof(delays_[0]) + header_store_->size();
 }
 
 void MessageBatchBuilder::add(const MessageBatchPtr& batch, std::uint32_t first,

@@ -20,7 +20,7 @@ namespace segue {
 class MessageBatch {
  public:
   /// Reads a serialized segue.v1.MessageBatch without looking inside the headers (but for their
-  /// expiration), and checks it against its bodies: header indexes in range, sizes adding up to
+  /// times), and checks it against its bodies: header indexes in range, sizes adding up to
   /// bodies.size(), at least one message and one header. Errors are FRAME_ERROR and say which field
   /// is wrong.
   static Result<std::shared_ptr<const MessageBatch>> parse(SharedBytes batch, SharedBytes bodies);
@@ -53,6 +53,13 @@ class MessageBatch {
   /// The least of all of them; kNoExpiration if no message has one.
   std::int64_t least_expiration() const { return least_expiration_; }
   bool can_expire() const { return least_expiration_ != kNoExpiration; }
+  /// Whether any message says that it is to be delivered later.
+  bool any_delayed() const { return !delays_.empty(); }
+  /// Before when the message is not delivered, milliseconds since 1970-01-01 UTC, if it arrives
+  /// then.
+  std::int64_t due(std::uint32_t message, std::int64_t arrived_ms) const {
+    return delays_.empty() ? arrived_ms : delays_[header_number(message)].due(arrived_ms);
+  }
   /// The batch as it was serialized, and all bodies.
   const SharedBytes& serialized() const { return serialized_; }
   const SharedBytes& bodies() const { return bodies_; }
@@ -61,7 +68,7 @@ class MessageBatch {
 
  private:
   MessageBatch() = default;
-  void find_expirations();
+  void find_message_times();
 
   SharedBytes serialized_;
   SharedBytes bodies_;
@@ -71,6 +78,7 @@ class MessageBatch {
   std::vector<std::uint64_t> offsets_;     // count() + 1 of them
   std::vector<std::int64_t> expirations_;  // by header; empty: there are none
   std::int64_t least_expiration_ = kNoExpiration;
+  std::vector<MessageTimes> delays_;  // by header; empty: no message has a delay
 };
 
 using MessageBatchPtr = std::shared_ptr<const MessageBatch>;
@@ -83,12 +91,20 @@ struct MessageRun {
   std::uint32_t count = 0;
   /// When they came to the queue, milliseconds since 1970-01-01 UTC; 0: not known.
   std::int64_t arrived_ms = 0;
+  /// They wait in a queue's delay lane: that counts as their own expirations, there.
+  bool delayed = false;
 
+  /// For storage, beside arrived_ms: of the message at this place in the batch.
+  std::int64_t own_expiration(std::uint32_t place) const {
+    return delayed ? batch->due(place, arrived_ms) - arrived_ms : batch->expiration(place);
+  }
+  /// The least of those at places [place, place + length), or an earlier one; kNoExpiration: none.
+  std::int64_t least_own_expiration(std::uint32_t place, std::uint32_t length) const;
   Sequence last() const { return first.next(count - 1); }
   std::uint64_t body_bytes() const { return batch->body_bytes(begin, count); }
   /// The part of the run that starts `skip` messages in and has `length` messages.
   MessageRun part(std::uint32_t skip, std::uint32_t length) const {
-    return {first.next(skip), batch, begin + skip, length, arrived_ms};
+    return {first.next(skip), batch, begin + skip, length, arrived_ms, delayed};
   }
 };
 

@@ -111,6 +111,21 @@ Arguments unchangeable(const Arguments& arguments) {
   return kept;
 }
 
+Status check_retries(const v1::QueueDefinition& queue, const std::string& object) {
+  const bool rests = value_of(queue, kRetryDelay) != nullptr;
+  for (const QueueArgument* argument : {&kRetryDelayMax, &kRetryFactor}) {
+    if (rests || value_of(queue, *argument) == nullptr) continue;
+    return refused(object + ": the argument '" + std::string(argument->name) +
+                   "' needs 'x-retry-delay'; give that too");
+  }
+  if (rests && is_set(queue, kMessageGroups)) {
+    return refused(object +
+                   ": 'x-message-groups' and 'x-retry-delay' contradict each other: a message "
+                   "that rests lets others of its group pass; give one of them");
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string quoted_name(std::string_view name) {
@@ -246,7 +261,7 @@ Status check_queue(const v1::QueueDefinition& queue) {
         "a group are delivered in order, and priorities would change it; give one of "
         "them");
   }
-  return {};
+  return check_retries(queue, object);
 }
 
 Status check_binding(const std::string& type, const v1::BindingDefinition& binding) {

@@ -116,6 +116,9 @@ void add_death(const Death& death, v1::MessageHeader& header) {
         header.properties().expiration());
     header.mutable_properties()->clear_expiration();
   }
+  // It has waited for its time already.
+  header.mutable_properties()->clear_delay_ms();
+  header.mutable_properties()->clear_deliver_at_ms();
   v1::FieldArray& array = *deaths.mutable_array_value();
   array.Clear();
   *array.add_values() = *std::move(same);

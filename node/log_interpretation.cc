@@ -20,6 +20,9 @@ void interpret(const storage::ReplayedRecord& record, storage::LogContent& conte
       const std::uint32_t count = target.count(*enqueue->batch);
       if (count > 0) content.enqueued(target.queue, target.first, target.first.next(count - 1));
     }
+    for (const NumberRange& range : enqueue->taken.sequences) {
+      content.settled(enqueue->taken.queue, Sequence{range.first}, Sequence{range.last});
+    }
   } else if (const auto* settle = std::get_if<SettleCommand>(&*command)) {
     for (const QueueRanges& part : settle->queues) {
       for (const NumberRange& range : part.sequences) {

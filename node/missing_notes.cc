@@ -11,6 +11,9 @@ void note_in_log(const ShardCommand& command, storage::MissingMessages& missing)
       if (count == 0) continue;
       missing.found_in_log(target.queue, target.first, target.first.next(count - 1));
     }
+    for (const NumberRange& range : enqueue->taken.sequences) {
+      missing.found_in_log(enqueue->taken.queue, Sequence{range.first}, Sequence{range.last});
+    }
   } else if (const auto* settle = std::get_if<SettleCommand>(&command)) {
     for (const QueueRanges& part : settle->queues) {
       for (const NumberRange& range : part.sequences) {

@@ -285,6 +285,29 @@ void Queue::make_ready(NumberRange range, bool counted) {
   came_back(range);
 }
 
+void Queue::rest(NumberRange range, bool counted, TimePoint end) {
+  active().resting[end].add(range);
+  active().resting_count += range.count();
+  if (!counted) active().proposed_counts.increment(range);
+}
+
+std::vector<NumberRange> Queue::end_rest(TimePoint now) {
+  std::vector<NumberRange> ended;
+  if (!active_) return ended;
+  auto& resting = active_->resting;
+  while (!resting.empty() && resting.begin()->first <= now) {
+    for (const auto& [first, last] : resting.begin()->second.ranges()) {
+      ended.push_back({first, last});
+    }
+    resting.erase(resting.begin());
+  }
+  for (const NumberRange& range : ended) {
+    active_->resting_count -= range.count();
+    make_ready(range, true);
+  }
+  return ended;
+}
+
 void Queue::make_released_ready(NumberRange range) {
   active().released.add(range);
   make_ready(range, true);

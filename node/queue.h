@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/clock.h"
 #include "common/expiry.h"
 #include "common/ids.h"
 #include "common/message_batch.h"
@@ -45,7 +47,8 @@ struct QueueTotals {
 class Queue {
  public:
   /// `totals` outlives the queue.
-  Queue(QueueId id, ShardId shard, QueueTotals& totals) : id_(id), shard_(shard), totals_(totals) {}
+  Queue(QueueId id, ShardId shard, QueueTotals& totals)
+      : id_(id), shard_(shard), delays_(is_delay_lane(id)), totals_(totals) {}
   ~Queue();
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
@@ -133,6 +136,12 @@ class Queue {
   /// Unacked messages are ready again, at once. A durable queue's count of the delivery is proposed
   /// (`counted` false) and, until it is applied, kept beside those that are.
   void make_ready(NumberRange range, bool counted);
+  /// The same, but they are not ready before `end`.
+  void rest(NumberRange range, bool counted, TimePoint end);
+  /// Those of which that time has come are ready; their ranges.
+  std::vector<NumberRange> end_rest(TimePoint now);
+  /// Messages that rest after a delivery: neither ready nor unacked.
+  std::uint64_t resting() const { return active_ ? active_->resting_count : 0; }
   /// The same for messages whose delivery does not count.
   void make_released_ready(NumberRange range);
   /// What make_ready() kept beside has been applied.
@@ -177,7 +186,7 @@ class Queue {
   void set_ttl(std::int64_t ttl_ms, std::int64_t now_ms);
   const ExpiryRule& expiry() const { return expiry_; }
   /// False: no message here will expire.
-  bool may_expire() const { return expiry_.ttl_ms >= 0 || own_expirations_; }
+  bool may_expire() const { return !delays_ && (expiry_.ttl_ms >= 0 || own_expirations_); }
   /// Looks whether any message in memory has an expiration of its own; may_expire().
   bool settle_whether_any_expires();
   void set_own_expirations() { own_expirations_ = true; }
@@ -227,6 +236,16 @@ class Queue {
   void count_dead_dropped() { ++dead_dropped_total_; }
   std::uint64_t dead_dropped_total() const { return dead_dropped_total_; }
 
+  // ---- delayed messages (queue_delays.cc): of a delay lane, where they count as ready
+
+  /// Whether the message has left the order, though it is not settled yet.
+  bool is_away(Sequence sequence) const;
+  /// Messages of the range that are in the order, as ranges without holes.
+  std::vector<NumberRange> find_waiting(NumberRange range,
+                                        const storage::DiskDataCenter& disk) const;
+  /// Takes them out of the order.
+  void take_delayed(const std::vector<NumberRange>& ranges);
+
   // ---- reading ahead
 
   struct LoadPlan {
@@ -275,6 +294,8 @@ class Queue {
     DeliveryCounts proposed_counts;  // on their way into `counts`
     RangeSet released;               // were delivered, and that did not count
     DeadLetters dead;
+    std::map<TimePoint, RangeSet> resting;  // by when they are ready again
+    std::uint64_t resting_count = 0;
     RangeSet leaving;  // from the cursor on: not ready any more, and neither dead nor settled yet
   };
   Active& active();
@@ -318,6 +339,7 @@ class Queue {
 
   const QueueId id_;
   const ShardId shard_;
+  const bool delays_;  // a delay lane
   QueueTotals& totals_;
   QueueDurability durability_ = QueueDurability::kSync;
   bool defined_ = false;

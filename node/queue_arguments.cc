@@ -22,6 +22,9 @@ constexpr const QueueArgument* kArguments[] = {
     &kMessageGroups,
     &kMessageTtl,
     &kOverflow,
+    &kRetryDelay,
+    &kRetryDelayMax,
+    &kRetryFactor,
     &kSingleActiveConsumer,
 };
 

@@ -71,6 +71,11 @@ inline constexpr std::int64_t kDefaultDeduplicationMax = 100'000;
 inline constexpr QueueArgument kMessageGroups{"x-message-groups", QueueArgument::Kind::kBoolean};
 inline constexpr QueueArgument kMaxPriority{"x-max-priority", QueueArgument::Kind::kNumber, 1, 255};
 inline constexpr QueueArgument kExpires = changeable_number("x-expires", 1, kMaxExpirationMs);
+inline constexpr QueueArgument kRetryDelay =
+    changeable_number("x-retry-delay", 1, kMaxExpirationMs);
+inline constexpr QueueArgument kRetryDelayMax =
+    changeable_number("x-retry-delay-max", 1, kMaxExpirationMs);
+inline constexpr QueueArgument kRetryFactor = changeable_number("x-retry-factor", 1, 100);
 inline constexpr QueueArgument kConsumerTimeout =
     changeable_number("x-consumer-timeout", 1, kMaxExpirationMs);
 

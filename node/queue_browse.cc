@@ -41,6 +41,11 @@ void QueueBrowse::on_browse(PeerId peer, std::uint64_t request_id, const HostedQ
   const std::uint64_t wanted = browse.max_bytes() == 0 ? kUsualBytes : browse.max_bytes();
   Page page{peer, request_id, hosted.queue.id(), Sequence{browse.after() & kSequenceMask},
             std::min(wanted, kMostBytes)};
+  if (browse.delayed()) {
+    if (hosted.delay_lane == nullptr) return send(page, {}, browse.after(), false);
+    page.queue = hosted.delay_lane->queue.id();
+    return read(page, hosted.delay_lane->queue);
+  }
   const std::uint64_t lanes = hosted.settings.max_priority;
   for (std::uint64_t before = browse.after() >> kLanesShift; before <= lanes; ++before) {
     page.queue = lane_id(hosted.queue.id(), static_cast<std::uint8_t>(lanes - before));

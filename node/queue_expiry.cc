@@ -191,6 +191,8 @@ void Queue::look_again(NumberRange range) {
 
 std::vector<MessageRun> Queue::without_expired(const std::vector<MessageRun>& runs,
                                                std::int64_t now_ms) const {
+  // What is delayed does not expire before it is ready.
+  if (delays_) return runs;
   std::vector<MessageRun> left;
   for (const MessageRun& run : runs) {
     if (expiry_.ttl_ms < 0 && !run.batch->can_expire()) {

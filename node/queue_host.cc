@@ -10,6 +10,7 @@
 #include "node/auto_delete.h"
 #include "node/checkpointer.h"
 #include "node/dead_letter_forwarder.h"
+#include "node/delay_keeper.h"
 #include "node/delivery.h"
 #include "node/expiry_sweep.h"
 #include "node/length_keeper.h"
@@ -57,6 +58,7 @@ struct WithDisk {
         dead_letters({options.life, options.dead_letter_batch_bytes}, disk, queues, shards, memory,
                      clock, log),
         expiry(disk, queues, shards, clock),
+        delays({options.dead_letter_batch_bytes}, disk, queues, shards, memory, gate, clock, log),
         length(disk, queues, shards) {}
 
   storage::DiskDataCenter& disk;
@@ -75,6 +77,7 @@ struct WithDisk {
   Delivery delivery;
   DeadLetterForwarder dead_letters;
   ExpirySweep expiry;
+  DelayKeeper delays;
   LengthKeeper length;
 };
 
@@ -136,6 +139,15 @@ struct QueueHost::Parts {
     for (std::size_t i = 0; i < queues.dedupes().size(); ++i) {
       queues.dedupes()[i].dedupe->forget_old(clock.wall_ms, kMostAtOnce);
     }
+  }
+  void end_rests() {
+    std::vector<HostedQueue*> rested;
+    for (std::size_t i = 0; i < queues.resting().size(); ++i) {
+      HostedQueue& hosted = queues.resting()[i];
+      open().shards.of(hosted).end_rest(hosted);
+      if (hosted.queue.resting() == 0) rested.push_back(&hosted);
+    }
+    for (HostedQueue* hosted : rested) queues.resting().remove(*hosted);
   }
   // Tells when publishes are taken again or no more; not each reason in between.
   void log_gate() {
@@ -358,6 +370,7 @@ void QueueHost::on_tick(TimePoint now, std::int64_t wall_ms) {
   open.expiry.on_tick();
   open.checkpointer.on_tick();
   open.dead_letters.on_tick();
+  parts.end_rests();
   for (const auto& [id, shard] : open.shards.all()) shard->on_tick();
 }
 
@@ -366,6 +379,7 @@ void QueueHost::end_turn(TimePoint now, std::int64_t wall_ms) {
   parts_->set_time(now, wall_ms);
   open.subscriptions.begin_deliveries();
   open.read_ahead.end_turn();
+  open.delays.end_turn();
   open.delivery.end_turn();
   open.expiry.end_turn();
   open.length.end_turn();
@@ -385,8 +399,14 @@ bool QueueHost::wants_turn() const {
   const WithDisk& open = *parts_->with_disk;
   return !parts_->queues.ready().empty() || !parts_->queues.over_length().empty() ||
          !open.in_turn.empty() || open.checkpointer.wants_turn() ||
-         open.subscriptions.wants_turn() || open.expiry.wants_turn() ||
+         open.subscriptions.wants_turn() || open.expiry.wants_turn() || open.delays.wants_turn() ||
          open.dead_letters.wants_turn();
+}
+
+std::optional<Duration> QueueHost::next_turn_in() const {
+  const auto ms = parts_->open().delays.next_in_ms();
+  if (!ms) return std::nullopt;
+  return std::chrono::milliseconds(*ms);
 }
 
 void QueueHost::begin_shutdown(std::function<void()> done) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/clock.h"
@@ -104,6 +105,9 @@ class QueueHost {
   /// Whether end_turn() left work that waits for nothing but its next call: the loop must not sleep
   /// before it.
   bool wants_turn() const;
+  /// Behind an end_turn(): when the next one has something to do without any event, unless the
+  /// clock is set meanwhile.
+  std::optional<Duration> next_turn_in() const;
   /// Checkpoints every shard; `done` when all are durable (or could not be written: the log still
   /// has everything). The loop goes on turning until then.
   void begin_shutdown(std::function<void()> done);

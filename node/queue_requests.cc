@@ -107,6 +107,8 @@ void QueueRequests::on_request(PeerId peer, const v1::QueueRequest& request) {
       return browse_.on_browse(peer, request.request_id(), *hosted, request.browse());
     case v1::QueueRequest::kPurge:
       return purge(peer, request.request_id(), *hosted);
+    case v1::QueueRequest::kCancelDelayed:
+      return cancel_delayed(peer, request, *hosted);
     case v1::QueueRequest::kStatus:
       if (request.status().declared()) unused_.touch(*hosted);
       describe(*hosted, *reply.mutable_queue());
@@ -123,7 +125,6 @@ void QueueRequests::on_request(PeerId peer, const v1::QueueRequest& request) {
                       reply);
       break;
     case v1::QueueRequest::kBackup:
-    case v1::QueueRequest::kCancelDelayed:
     case v1::QueueRequest::KIND_NOT_SET:
       *reply.mutable_error() = status_error(Code::kNotImplemented, hosted->queue.display_name(),
                                             "a request of a kind that this version does not know");
@@ -155,23 +156,45 @@ void QueueRequests::purge(PeerId peer, std::uint64_t request_id, HostedQueue& ho
   }
 }
 
+void QueueRequests::cancel_delayed(PeerId peer, const v1::QueueRequest& request,
+                                   HostedQueue& hosted) {
+  QueueAnswer answer{peer, {}};
+  answer.reply.set_request_id(request.request_id());
+  std::uint64_t cancelled = 0;
+  Shard& shard = shards_.of(hosted);
+  for (const v1::Range& places : request.cancel_delayed().places()) {
+    if (hosted.delay_lane == nullptr || places.first() > places.last()) continue;
+    cancelled += shard.cancel_delayed(*hosted.delay_lane, {places.first(), places.last()});
+  }
+  answer.reply.set_purged(cancelled);
+  describe(hosted, *answer.reply.mutable_queue());
+  if (hosted.queue.durable() && cancelled > 0) {
+    const bool sync = hosted.queue.durability() == QueueDurability::kSync;
+    shard.answer_after_departures(std::move(answer), sync);
+  } else {
+    output_.queue_reply(peer, std::move(answer.reply), {});
+  }
+}
+
 void QueueRequests::check_delete(const v1::QueueDelete& conditions, HostedQueue& hosted,
                                  v1::QueueReply& reply) {
   const std::string name = hosted.queue.display_name();
   const std::uint64_t ready = hosted.ready();
   const std::uint64_t unacked = hosted.unacked();
   const std::uint64_t dead = hosted.dead();
+  const std::uint64_t delayed = hosted.delayed();
   if (conditions.if_unused() && hosted.consumer_count() > 0) {
     *reply.mutable_error() = status_error(
         Code::kPreconditionFailed, name,
         "queue " + name + " is in use: it has " + std::to_string(hosted.consumer_count()) +
             " consumers; cancel them, or delete it without if_unused");
-  } else if (conditions.if_empty() && ready + unacked + dead > 0) {
+  } else if (conditions.if_empty() && ready + unacked + dead + delayed > 0) {
     *reply.mutable_error() = status_error(
         Code::kPreconditionFailed, name,
         "queue " + name + " is not empty: it has " + std::to_string(ready) + " ready and " +
             std::to_string(unacked) + " unacked messages" +
             (dead == 0 ? "" : ", and " + std::to_string(dead) + " dead letters to forward") +
+            (delayed == 0 ? "" : ", and " + std::to_string(delayed) + " delayed ones") +
             "; purge it, or delete it without if_empty");
   }
   describe(hosted, *reply.mutable_queue());
@@ -214,6 +237,9 @@ Status QueueRequests::collect(storage::GcCommand command, std::optional<QueueId>
     const Status status = disk_.collect(command, lane.queue.id());
     if (!status) done = status;
   });
+  if (hosted->delay_lane != nullptr && done) {
+    done = disk_.collect(command, hosted->delay_lane->queue.id());
+  }
   return done;
 }
 
@@ -323,15 +349,21 @@ void QueueRequests::describe(const HostedQueue& hosted, v1::QueueDescription& de
   }
   if (hosted.groups) description.set_groups(hosted.groups->owned());
   hosted.each_lane([&](const HostedQueue& lane) { add_counts(lane.queue, description); });
+  description.set_delayed(hosted.delayed());
+  if (hosted.delay_lane != nullptr) add_sizes(hosted.delay_lane->queue, description);
 }
 
-void QueueRequests::add_counts(const Queue& lane, v1::QueueDescription& description) const {
+void QueueRequests::add_sizes(const Queue& lane, v1::QueueDescription& description) const {
   const storage::StoredQueue stored = disk_.stored(lane.id());
-  description.set_ready(description.ready() + lane.ready());
-  description.set_unacked(description.unacked() + lane.unacked());
   description.set_bytes(description.bytes() + stored.body_bytes + lane.unstored_bytes());
   description.set_disk_bytes(description.disk_bytes() + stored.disk_bytes);
   description.set_memory_bytes(description.memory_bytes() + lane.memory_bytes());
+}
+
+void QueueRequests::add_counts(const Queue& lane, v1::QueueDescription& description) const {
+  add_sizes(lane, description);
+  description.set_ready(description.ready() + lane.ready());
+  description.set_unacked(description.unacked() + lane.unacked());
   description.set_enqueued_total(description.enqueued_total() + lane.enqueued_total());
   description.set_delivered_total(description.delivered_total() + lane.delivered_total());
   description.set_settled_total(description.settled_total() + lane.settled_total());

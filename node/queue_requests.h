@@ -15,8 +15,8 @@
 
 namespace segue::node {
 
-/// Requests about one queue: get, purge, status, whether it may be deleted, its files and their
-/// garbage; and about the node's whole data: garbage, backup. Reactor's thread.
+/// Requests about one queue: get, purge, cancel what is delayed, status, whether it may be deleted,
+/// its files and their garbage; and about the node's whole data: garbage, backup. Reactor's thread.
 class QueueRequests {
  public:
   /// The references outlive this. `backup` says how backups are made; their target comes with the
@@ -39,6 +39,7 @@ class QueueRequests {
 
  private:
   void purge(PeerId peer, std::uint64_t request_id, HostedQueue& hosted);
+  void cancel_delayed(PeerId peer, const v1::QueueRequest& request, HostedQueue& hosted);
   void check_delete(const v1::QueueDelete& conditions, HostedQueue& hosted, v1::QueueReply& reply);
   void list_segments(const HostedQueue& hosted, const v1::ListSegments& wanted,
                      v1::QueueReply& reply) const;
@@ -48,6 +49,7 @@ class QueueRequests {
   Status collect(storage::GcCommand command, std::optional<QueueId> queue);
   void describe_vhost(const std::string& vhost, v1::QueueDescription& description) const;
   void describe(const HostedQueue& hosted, v1::QueueDescription& description) const;
+  void add_sizes(const Queue& lane, v1::QueueDescription& description) const;
   void add_counts(const Queue& lane, v1::QueueDescription& description) const;
 
   const storage::BackupOptions backup_options_;  // but the target

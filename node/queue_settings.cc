@@ -1,5 +1,6 @@
 #include "node/queue_settings.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "node/queue_arguments.h"
@@ -20,6 +21,15 @@ std::shared_ptr<const DeadLettering> dead_lettering_of(const v1::QueueDefinition
 }
 
 }  // namespace
+
+std::int64_t RetryBackOff::rest_ms(std::uint32_t earlier) const {
+  std::int64_t rest = std::min(least_ms, most_ms);
+  if (factor == 1) return rest;
+  for (; earlier > 0 && rest > 0 && rest < most_ms; --earlier) {
+    rest = std::min(rest * factor, most_ms);
+  }
+  return rest;
+}
 
 QueueSettings settings_of(const v1::QueueDefinition& definition) {
   QueueSettings settings;
@@ -44,6 +54,9 @@ QueueSettings settings_of(const v1::QueueDefinition& definition) {
     settings.dedupe.max_entries = static_cast<std::uint64_t>(
         number_of(definition, kDeduplicationMax).value_or(kDefaultDeduplicationMax));
   }
+  settings.retry.least_ms = number_of(definition, kRetryDelay).value_or(0);
+  settings.retry.most_ms = number_of(definition, kRetryDelayMax).value_or(kMaxExpirationMs);
+  settings.retry.factor = number_of(definition, kRetryFactor).value_or(1);
   settings.expires = std::chrono::milliseconds(number_of(definition, kExpires).value_or(0));
   settings.consumer_timeout =
       std::chrono::milliseconds(number_of(definition, kConsumerTimeout).value_or(0));

@@ -33,6 +33,17 @@ struct QueueLimits {
   bool counts_bytes() const { return body_bytes != kNone; }
 };
 
+/// How long a message that comes back rests before it is delivered again.
+struct RetryBackOff {
+  std::int64_t least_ms = 0;  // 0: not at all
+  std::int64_t most_ms = kMaxExpirationMs;
+  std::int64_t factor = 1;
+
+  bool any() const { return least_ms > 0; }
+  /// After a delivery before which so many had ended without an ack.
+  std::int64_t rest_ms(std::uint32_t earlier) const;
+};
+
 /// What a queue's arguments ask of the node that has it. Read once, when the queue is defined or
 /// its definition changes.
 struct QueueSettings {
@@ -47,6 +58,7 @@ struct QueueSettings {
   std::int64_t ttl_ms = kNoExpiration;
   QueueLimits limits;
   DedupeLimits dedupe;
+  RetryBackOff retry;
   storage::GcOverrides gc;  // in the place of the node's gc.*
 };
 

@@ -14,6 +14,7 @@
 #include "node/consumer.h"
 #include "node/consumer_ring.h"
 #include "node/dedupe_window.h"
+#include "node/delay_schedule.h"
 #include "node/message_groups.h"
 #include "node/peer_output.h"
 #include "node/queue.h"
@@ -73,6 +74,10 @@ struct HostedQueue {
   QueueSettings settings;
   HostedQueue* whole = nullptr;     // of a lane above 0: the queue that it belongs to
   std::vector<HostedQueue*> lanes;  // of a queue: its lanes above 0 that exist, highest first
+  /// Of a queue: the lane of its delayed messages, if it ever had one; none of `lanes`, since
+  /// nothing in it is ready, whatever its Queue says.
+  HostedQueue* delay_lane = nullptr;
+  std::unique_ptr<DelaySchedule> schedule;  // of such a lane
   std::uint32_t shard_slot = kNoSlot;
   std::uint32_t ready_slot = kNoSlot;
   std::uint32_t memory_slot = kNoSlot;
@@ -82,6 +87,8 @@ struct HostedQueue {
   std::uint32_t unstored_slot = kNoSlot;
   std::uint32_t dead_slot = kNoSlot;
   std::uint32_t dedupe_slot = kNoSlot;
+  std::uint32_t delay_slot = kNoSlot;
+  std::uint32_t resting_slot = kNoSlot;
 
   QueueReaders& make_readers() {
     if (!readers) readers = std::make_unique<QueueReaders>();
@@ -111,6 +118,12 @@ struct HostedQueue {
   std::uint64_t ready() const {
     std::uint64_t sum = 0;
     each_lane([&](const HostedQueue& lane) { sum += lane.queue.ready(); });
+    return sum;
+  }
+  /// Messages whose time to be delivered has not come.
+  std::uint64_t delayed() const {
+    std::uint64_t sum = delay_lane != nullptr ? delay_lane->queue.ready() : 0;
+    each_lane([&](const HostedQueue& lane) { sum += lane.queue.resting(); });
     return sum;
   }
   std::uint64_t unacked() const {
@@ -194,7 +207,10 @@ class QueueTable {
   }
   HostedQueue& find_or_add(QueueId id, ShardId shard) {
     auto& queue = queues_[id];
-    if (!queue) queue = std::make_unique<HostedQueue>(id, shard, totals_);
+    if (queue) return *queue;
+    const bool delays = is_delay_lane(id);
+    queue = std::make_unique<HostedQueue>(id, shard, delays ? delayed_totals_ : totals_);
+    if (delays) queue->schedule = std::make_unique<DelaySchedule>();
     return *queue;
   }
   /// Destroys the queue; it must have left its shard's lists.
@@ -207,25 +223,34 @@ class QueueTable {
     dedupes_.remove(queue);
     if (queue.whole != nullptr) {
       std::erase(queue.whole->lanes, &queue);
+      if (queue.whole->delay_lane == &queue) queue.whole->delay_lane = nullptr;
       --lanes_;
     }
-    for (HostedQueue* lane : queue.lanes) {
-      lane->whole = nullptr;
+    const auto leave_alone = [&](HostedQueue& lane) {
+      lane.whole = nullptr;
       --lanes_;
-    }
+    };
+    for (HostedQueue* lane : queue.lanes) leave_alone(*lane);
+    if (queue.delay_lane != nullptr) leave_alone(*queue.delay_lane);
     dead_.remove(queue);
+    delays_.remove(queue);
+    resting_.remove(queue);
     queues_.erase(queue.queue.id());
   }
 
-  /// `lane`, of a priority above 0, belongs to `queue`.
+  /// `lane`, of a priority above 0 or of delayed messages, belongs to `queue`.
   void join(HostedQueue& queue, HostedQueue& lane) {
     if (lane.whole == &queue) return;
     lane.whole = &queue;
+    ++lanes_;
+    if (lane.schedule) {
+      queue.delay_lane = &lane;
+      return;
+    }
     const auto lower = [&](const HostedQueue* other) {
       return other->queue.id() < lane.queue.id();
     };
     queue.lanes.insert(std::find_if(queue.lanes.begin(), queue.lanes.end(), lower), &lane);
-    ++lanes_;
   }
 
   /// How many queues there are, whatever their lanes.
@@ -257,6 +282,12 @@ class QueueTable {
   /// Queues with a deduplication window.
   using DedupeList = QueueList<&HostedQueue::dedupe_slot>;
   DedupeList& dedupes() { return dedupes_; }
+  /// Something changed in the delay lane, or of when it may give up messages.
+  void note_delay(HostedQueue& lane) { delays_.add(lane); }
+  /// The same, by the queue that it belongs to.
+  void note_delay_of(HostedQueue& queue) {
+    if (queue.delay_lane != nullptr) delays_.add(*queue.delay_lane);
+  }
 
   using ReadyList = QueueList<&HostedQueue::ready_slot>;
   using MemoryList = QueueList<&HostedQueue::memory_slot>;
@@ -268,6 +299,14 @@ class QueueTable {
   DeadList& dead() { return dead_; }
   const DeadList& dead() const { return dead_; }
   ExpiringList& expiring() { return expiring_; }
+  /// Queues with messages that rest after a delivery.
+  using RestingList = QueueList<&HostedQueue::resting_slot>;
+  RestingList& resting() { return resting_; }
+  void note_resting(HostedQueue& queue) { resting_.add(queue); }
+  /// Delay lanes that are to be looked at.
+  using DelayList = QueueList<&HostedQueue::delay_slot>;
+  DelayList& delays() { return delays_; }
+  const DelayList& delays() const { return delays_; }
   /// Queues that got messages which expire at once, unless this turn delivers them.
   using AtOnceList = QueueList<&HostedQueue::at_once_slot>;
   AtOnceList& at_once() { return at_once_; }
@@ -277,6 +316,7 @@ class QueueTable {
 
  private:
   QueueTotals totals_;
+  QueueTotals delayed_totals_;
   std::unordered_map<QueueId, std::unique_ptr<HostedQueue>> queues_;
   std::size_t lanes_ = 0;  // of queues_, those that belong to another one
   ReadyList ready_;
@@ -286,6 +326,8 @@ class QueueTable {
   AtOnceList at_once_;
   OverLengthList over_length_;
   DedupeList dedupes_;
+  DelayList delays_;
+  RestingList resting_;
 };
 
 }  // namespace segue::node

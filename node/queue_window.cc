@@ -129,8 +129,9 @@ std::vector<MessageRun> Queue::begin_store(std::uint64_t max_bytes) {
   stored_through_ = active_->messages.collect(stored_through_, applied_through(), max_bytes, runs);
   for (MessageRun& run : runs) {
     unstored_bytes_ -= run.body_bytes();
+    run.delayed = delays_;
     // What cannot expire is stored without its arrival.
-    if (expiry_.ttl_ms < 0 && !run.batch->can_expire()) run.arrived_ms = 0;
+    if (!delays_ && expiry_.ttl_ms < 0 && !run.batch->can_expire()) run.arrived_ms = 0;
   }
   storing_ = !runs.empty();
   if (runs.empty()) written_through_ = stored_through_;
@@ -190,7 +191,7 @@ std::uint64_t Queue::evict_delivered() {
 void Queue::release_if_idle() {
   if (active_ && !loading_ && !storing_ && active_->messages.empty() && active_->returned.empty() &&
       active_->counts.empty() && active_->released.empty() && active_->dead.empty() &&
-      active_->leaving.empty()) {
+      active_->leaving.empty() && active_->resting.empty()) {
     active_.reset();
   }
 }

@@ -85,6 +85,7 @@ std::uint64_t Reactor::tell_state() {
 
 void Reactor::sleep() {
   TimePoint until = next_tick_;
+  if (const auto wait = parts_.queues.next_turn_in()) until = std::min(until, now_ + *wait);
   if (!draining_) {
     until = std::min({until, parts_.links.next_timer(), parts_.catalog.next_timer(),
                       parts_.dead_letters.next_timer()});

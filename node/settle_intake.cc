@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/expiry.h"
 #include "node/status_error.h"
 
 namespace segue::node {
@@ -40,6 +41,9 @@ void SettleIntake::settle_range(Consumer& consumer, const v1::SettledTags& tags,
   if (tags.outcome() < v1::OUTCOME_ACK || tags.outcome() > v1::OUTCOME_EXTEND) {
     return refuse("outcome " + std::to_string(tags.outcome()) + " is not known");
   }
+  if (tags.delay_ms() > kMaxExpirationMs) {
+    return refuse("a delay of more than " + std::to_string(kMaxExpirationMs) + " milliseconds");
+  }
   if (numbers.first == 0 || numbers.first > numbers.last) return refuse("not a range of tags");
   if (consumer.queue_gone()) {
     if (numbers.last >= consumer.next_number()) refuse("unknown tag");
@@ -47,7 +51,7 @@ void SettleIntake::settle_range(Consumer& consumer, const v1::SettledTags& tags,
   }
   const bool extends = tags.outcome() == v1::OUTCOME_EXTEND;
   const std::uint64_t settled =
-      extends ? extend(consumer, numbers) : take(consumer, numbers, tags.outcome(), touched);
+      extends ? extend(consumer, numbers) : take(consumer, numbers, tags, touched);
   consumer.received(std::min(numbers.last, consumer.next_number() - 1));
   if (settled - 1 == numbers.last - numbers.first) return;
   refuse(settled == 0 ? "unknown or already settled"
@@ -56,11 +60,11 @@ void SettleIntake::settle_range(Consumer& consumer, const v1::SettledTags& tags,
                             " (and are), the others are unknown or already settled");
 }
 
-std::uint64_t SettleIntake::take(Consumer& consumer, NumberRange numbers, v1::Outcome outcome,
-                                 Touched& touched) {
+std::uint64_t SettleIntake::take(Consumer& consumer, NumberRange numbers,
+                                 const v1::SettledTags& tags, Touched& touched) {
   std::vector<Unacked::Run> runs;
   const std::uint64_t settled = consumer.unacked().take(numbers, runs);
-  settle_runs(runs, outcome, touched);
+  settle_runs(runs, tags, touched);
   consumer.trim_leases();
   return settled;
 }
@@ -75,9 +79,12 @@ std::uint64_t SettleIntake::extend(Consumer& consumer, NumberRange numbers) {
   return extended;
 }
 
-void SettleIntake::settle_runs(const std::vector<Unacked::Run>& runs, v1::Outcome outcome,
+void SettleIntake::settle_runs(const std::vector<Unacked::Run>& runs, const v1::SettledTags& tags,
                                Touched& touched) {
-  if (outcome == v1::OUTCOME_REQUEUE) subscriptions_.requeue(runs);
+  const v1::Outcome outcome = tags.outcome();
+  if (outcome == v1::OUTCOME_REQUEUE) {
+    subscriptions_.requeue(runs, static_cast<std::int64_t>(tags.delay_ms()));
+  }
   // Nothing is logged: after a restart they were unsettled, and may have been delivered.
   if (outcome == v1::OUTCOME_RELEASE) return subscriptions_.release(runs);
   for (const Unacked::Run& run : runs) {

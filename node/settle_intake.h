@@ -31,10 +31,11 @@ class SettleIntake {
 
   void settle_range(Consumer& consumer, const v1::SettledTags& tags, Touched& touched);
   /// How many of them the consumer had.
-  std::uint64_t take(Consumer& consumer, NumberRange numbers, v1::Outcome outcome,
+  std::uint64_t take(Consumer& consumer, NumberRange numbers, const v1::SettledTags& tags,
                      Touched& touched);
   std::uint64_t extend(Consumer& consumer, NumberRange numbers);
-  void settle_runs(const std::vector<Unacked::Run>& runs, v1::Outcome outcome, Touched& touched);
+  void settle_runs(const std::vector<Unacked::Run>& runs, const v1::SettledTags& tags,
+                   Touched& touched);
   void reply(PeerId peer, const v1::PeerSettle& settle, const Touched& touched);
 
   QueueTable& queues_;

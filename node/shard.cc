@@ -12,9 +12,10 @@ namespace {
 
 /// A command of more ranges is cut: it must fit into a record, and not hold up the log.
 constexpr std::size_t kMaxRanges = 50'000;
-/// With and without dead letters: a version that knows nothing of them must not take them for
-/// ready.
-constexpr std::uint32_t kStateVersion = 2;
+/// With and without delayed messages and dead letters: a version that knows nothing of them must
+/// not drop them, or take them for ready.
+constexpr std::uint32_t kStateVersion = 3;
+constexpr std::uint32_t kVersionWithoutDelays = 2;
 constexpr std::uint32_t kVersionWithoutDead = 1;
 /// With deduplication windows: a version that knows nothing of them would let repeats in.
 constexpr std::uint32_t kVersionWithDedupe = 4;
@@ -37,8 +38,7 @@ Status Shard::restore(const storage::RecoveredShard& recovered) {
   if (recovered.state.empty()) return {};
   v1::ShardState state;
   if (!state.ParseFromString(recovered.state)) return bad_state(id_, "not a ShardState");
-  if (state.version() != kStateVersion && state.version() != kVersionWithoutDead &&
-      state.version() != kVersionWithDedupe) {
+  if (state.version() < kVersionWithoutDead || state.version() > kVersionWithDedupe) {
     return bad_state(id_, "version " + std::to_string(state.version()) +
                               " was written by a newer Segue; this one reads version " +
                               std::to_string(kVersionWithDedupe));
@@ -94,6 +94,10 @@ void Shard::start(LogIndex end) {
     queue.finish_replay(context_.disk.stored(queue.id()));
     if (!queue.dead().empty()) context_.queues.note_dead(queues_[i]);
     context_.queues.note_expiring(queues_[i]);
+    if (queues_[i].schedule && queue.ready() > 0) {
+      queues_[i].schedule->forget();
+      context_.queues.note_delay(queues_[i]);
+    }
   }
 }
 
@@ -114,6 +118,11 @@ void Shard::define(HostedQueue& queue, const std::string& name, QueueDurability 
     // What a transient queue had spilled before the restart.
     context_.disk.drop_queue(messages.id());
     messages.start_empty();
+    if (queue.schedule) queue.schedule->clear();
+  }
+  if (queue.schedule) {
+    context_.queues.note_delay(queue);
+    return define_files(queue, first_time);
   }
   define_dedupe(queue, first_time);
   messages.set_ttl(queue.settings.ttl_ms, context_.clock.wall_ms);
@@ -123,10 +132,11 @@ void Shard::define(HostedQueue& queue, const std::string& name, QueueDurability 
   }
   if (messages.ready() > 0) context_.queues.note_expiring(queue);
   messages.count_ready_bytes(queue.settings.limits.counts_bytes() ? &context_.disk : nullptr);
-  if (!first_time || !queue.settings.gc.empty()) {
-    context_.disk.set_gc(messages.id(), queue.settings.gc);
-  }
+  define_files(queue, first_time);
   if (queue.whole != nullptr) return;
+  if (HostedQueue* lane = context_.queues.find(delay_lane_id(messages.id()))) {
+    join_lane(queue, *lane);
+  }
   for (int priority = queue.settings.max_priority; priority > 0; --priority) {
     HostedQueue* lane =
         context_.queues.find(lane_id(queue.queue.id(), static_cast<std::uint8_t>(priority)));
@@ -134,6 +144,11 @@ void Shard::define(HostedQueue& queue, const std::string& name, QueueDurability 
     join_lane(queue, *lane);
   }
   context_.queues.note_length(queue);
+}
+
+void Shard::define_files(const HostedQueue& queue, bool first_time) {
+  if (first_time && queue.settings.gc.empty()) return;
+  context_.disk.set_gc(queue.queue.id(), queue.settings.gc);
 }
 
 HostedQueue& Shard::add_lane(HostedQueue& queue, std::uint8_t priority) {
@@ -153,6 +168,7 @@ void Shard::join_lane(HostedQueue& queue, HostedQueue& lane) {
 
 void Shard::remove_queue(HostedQueue& hosted) {
   for (HostedQueue* lane : std::vector<HostedQueue*>(hosted.lanes)) remove_queue(*lane);
+  if (hosted.delay_lane != nullptr) remove_queue(*hosted.delay_lane);
   const QueueId id = hosted.queue.id();
   const bool logged = hosted.queue.durable();
   forget_queue(hosted);
@@ -305,6 +321,9 @@ void Shard::apply(const EnqueueCommand& command, bool live) {
     HostedQueue* hosted = find_for_apply(target.queue, live);
     if (hosted == nullptr) continue;
     hosted->queue.apply_enqueue(target.first, command.batch, target.places, command.time_ms);
+    if (live && hosted->schedule) {
+      note_delayed(*hosted, target.first, *command.batch, target.places, command.time_ms);
+    }
     if (live && hosted->settings.limits.counts_bytes()) {
       hosted->queue.end_proposed_bytes(body_bytes_at(*command.batch, target.places));
     }
@@ -316,10 +335,18 @@ void Shard::apply(const EnqueueCommand& command, bool live) {
     unstored_.add(*hosted);
   }
   remember_ids(command, live);
+  if (!command.taken.sequences.empty()) apply_taken(command.taken, live);
   if (!command.producer_id.empty()) {
     dedupe_.apply(command.producer_id, command.producer_session, command.settled_below,
                   command.seqs, command.time_ms);
   }
+}
+
+void Shard::apply_taken(const QueueRanges& taken, bool live) {
+  HostedQueue* const lane = context_.queues.find(taken.queue);
+  if (lane == nullptr) return;
+  for (const NumberRange& range : taken.sequences) lane->queue.apply_settle(range, context_.disk);
+  if (live) context_.queues.note_delay(*lane);
 }
 
 void Shard::apply(const SettleCommand& command) {
@@ -374,7 +401,10 @@ std::string Shard::state_blob() const {
     v1::QueueState saved;
     const DedupeWindow* const window = queues_[i].dedupe.get();
     if (!queue.durable() || (!queue.save(saved) && window == nullptr)) continue;
-    if (saved.next_dead_letter() > 0) state.set_version(std::max(state.version(), kStateVersion));
+    const std::uint32_t needs = queues_[i].schedule            ? kStateVersion
+                                : saved.next_dead_letter() > 0 ? kVersionWithoutDelays
+                                                               : kVersionWithoutDead;
+    state.set_version(std::max(state.version(), needs));
     if (window != nullptr) {
       // Of a queue with priorities, also when it never had a message of priority 0.
       saved.set_queue_id(queue.id().value);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -114,9 +115,19 @@ class Shard final : public LogFollower {
   void wake(HostedQueue& queue) { context_.queues.wake(queue); }
   /// Messages that were unacked go back to their places, with a delivery counted; those for which
   /// it was one delivery too many depart.
-  void requeue(HostedQueue& queue, NumberRange sequences);
+  /// They rest for `rest_ms`, or, if that is 0, for as long as the queue's back-off says.
+  void requeue(HostedQueue& queue, NumberRange sequences, std::int64_t rest_ms = 0);
+  /// Messages that rested long enough are ready.
+  void end_rest(HostedQueue& queue);
   /// The same, without counting a delivery; nothing is logged.
   void release(HostedQueue& queue, NumberRange sequences);
+  /// The time of these messages of a delay lane has come; `batch` has copies of them, in the same
+  /// order: they go to the queue together. How many did, from the first on: fewer when the queue
+  /// has no room for more, none when the log has none.
+  std::size_t end_delay(HostedQueue& lane, const MessageBatchPtr& batch,
+                        const std::vector<Sequence>& sequences);
+  /// Those of the delay lane that still wait are gone for good; how many these were.
+  std::uint64_t cancel_delayed(HostedQueue& lane, NumberRange sequences);
   /// Given when everything that departed in this turn is durable.
   void answer_after_departures(Answer answer, bool sync);
   /// Proposes the queue's next delivery mark if it wants one.
@@ -172,7 +183,18 @@ class Shard final : public LogFollower {
 
   Status sort_out(const v1::ShardPublish& publish, Work& work);
   Status add_target(const v1::QueueTarget& target, Work& work);
+  /// To the queue proper, in the lanes of their priorities.
+  void add_to_queue(HostedQueue& hosted, std::vector<std::uint32_t> places, Work& work);
   void add_places(HostedQueue& hosted, std::vector<std::uint32_t> places, Work& work);
+  /// Takes those out of `places` that are delayed; false if nothing is left.
+  bool add_delayed(HostedQueue& hosted, std::vector<std::uint32_t>& places, Work& work);
+  HostedQueue& add_delay_lane(HostedQueue& queue);
+  void note_delayed(HostedQueue& lane, Sequence first, const MessageBatch& batch,
+                    std::span<const std::uint32_t> places, std::int64_t arrived_ms);
+  bool propose_delay_end(Work& work);
+  void apply_transient(Work& work);
+  /// Of the command that was proposed last.
+  void note_marks();
   HostedQueue& add_lane(HostedQueue& queue, std::uint8_t priority);
   void join_lane(HostedQueue& queue, HostedQueue& lane);
   /// Leaves out what the queue does not take; false if nothing is left.
@@ -180,6 +202,7 @@ class Shard final : public LogFollower {
   /// Leaves out what the queue's deduplication window knows; false if nothing is left.
   bool leave_out_duplicates(HostedQueue& hosted, std::vector<std::uint32_t>& places, Work& work,
                             DedupeFilter& filter);
+  void define_files(const HostedQueue& queue, bool first_time);
   /// Leaves out what the queue has no room for; false if nothing is left.
   bool leave_room(const HostedQueue& hosted, std::vector<std::uint32_t>& places, Work& work,
                   DedupeFilter& filter);
@@ -205,7 +228,8 @@ class Shard final : public LogFollower {
   Status propose(ShardCommand& command, std::vector<Answer>&& answers, bool sync, bool drains);
   void propose_pieces(TurnSettles& from, bool departures);
   void propose_dead(DeadTurn& dead);
-  void back_to_places(HostedQueue& queue, NumberRange sequences);
+  void back_to_places(HostedQueue& queue, NumberRange sequences, std::int64_t rest_ms);
+  void note_back(HostedQueue& queue, std::span<const NumberRange> ranges);
   void bury(HostedQueue& queue, NumberRange sequences, v1::DeadReason reason);
   bool has_waiting() const;
   void join_turn();
@@ -213,6 +237,7 @@ class Shard final : public LogFollower {
   /// `live`: proposed by this life of the node, not replayed.
   void apply(const ShardCommand& command, bool live);
   void apply(const EnqueueCommand& command, bool live);
+  void apply_taken(const QueueRanges& taken, bool live);
   void apply(const SettleCommand& command);
   void apply(const RequeueCommand& command, bool live);
   void apply(const DeadLetterCommand& command, bool live);

@@ -39,8 +39,16 @@ Status read_ranges(const Ranges& from, std::vector<NumberRange>* ranges) {
   return {};
 }
 
+void write_queue(const QueueRanges& queue, v1::QueueSequences& place) {
+  place.set_queue_id(queue.queue.value);
+  write_ranges(queue.sequences, place.mutable_sequences());
+}
+
 void write(const EnqueueCommand& command, v1::ShardCommand& out) {
-  v1::EnqueueCommand& to = *out.mutable_enqueue();
+  const bool ends_delay = !command.taken.sequences.empty();
+  if (ends_delay) write_queue(command.taken, *out.mutable_delay_end()->mutable_from());
+  v1::EnqueueCommand& to =
+      ends_delay ? *out.mutable_delay_end()->mutable_enqueue() : *out.mutable_enqueue();
   to.set_time_ms(command.time_ms);
   to.set_producer_id(command.producer_id);
   to.set_producer_session(command.producer_session);
@@ -63,21 +71,23 @@ void write(const EnqueueCommand& command, v1::ShardCommand& out) {
 
 template <typename Proto>
 void write_queues(const std::vector<QueueRanges>& queues, Proto& to) {
-  for (const QueueRanges& queue : queues) {
-    v1::QueueSequences& place = *to.add_queues();
-    place.set_queue_id(queue.queue.value);
-    write_ranges(queue.sequences, place.mutable_sequences());
+  for (const QueueRanges& queue : queues) write_queue(queue, *to.add_queues());
+}
+
+Status read_queue(const v1::QueueSequences& from, QueueRanges* queue) {
+  queue->queue = QueueId{from.queue_id()};
+  SEGUE_RETURN_IF_ERROR(read_ranges(from.sequences(), &queue->sequences));
+  for (const NumberRange& range : queue->sequences) {
+    if (range.first == 0) return bad("sequence 0");
   }
+  return {};
 }
 
 template <typename Proto>
 Status read_queues(const Proto& from, std::vector<QueueRanges>* queues) {
   for (const v1::QueueSequences& queue : from.queues()) {
-    queues->push_back({QueueId{queue.queue_id()}, {}});
-    SEGUE_RETURN_IF_ERROR(read_ranges(queue.sequences(), &queues->back().sequences));
-    for (const NumberRange& range : queues->back().sequences) {
-      if (range.first == 0) return bad("sequence 0");
-    }
+    queues->emplace_back();
+    SEGUE_RETURN_IF_ERROR(read_queue(queue, &queues->back()));
   }
   return {};
 }
@@ -137,8 +147,10 @@ Status read_target(const v1::EnqueueTarget& from, std::uint32_t count, EnqueueTa
   return {};
 }
 
-Result<ShardCommand> read_enqueue(v1::EnqueueCommand& from, SharedBytes bodies) {
+Result<ShardCommand> read_enqueue(v1::EnqueueCommand& from, SharedBytes bodies,
+                                  QueueRanges taken = {}) {
   EnqueueCommand command;
+  command.taken = std::move(taken);
   auto batch =
       MessageBatch::parse(SharedBytes::from(std::move(*from.mutable_batch())), std::move(bodies));
   if (!batch) return bad(batch.status().message());
@@ -184,6 +196,13 @@ Result<ShardCommand> decode_command(const SharedBytes& command, SharedBytes bodi
     return bad("not a ShardCommand");
   }
   switch (from.kind_case()) {
+    case v1::ShardCommand::kDelayEnd: {
+      QueueRanges taken;
+      SEGUE_RETURN_IF_ERROR(read_queue(from.delay_end().from(), &taken));
+      if (taken.sequences.empty()) return bad("the end of a delay of no message");
+      return read_enqueue(*from.mutable_delay_end()->mutable_enqueue(), std::move(bodies),
+                          std::move(taken));
+    }
     case v1::ShardCommand::kEnqueue:
       return read_enqueue(*from.mutable_enqueue(), std::move(bodies));
     case v1::ShardCommand::kSettle: {

@@ -29,6 +29,11 @@ struct EnqueueTarget {
   }
 };
 
+struct QueueRanges {
+  QueueId queue;
+  std::vector<NumberRange> sequences;
+};
+
 struct EnqueueCommand {
   std::int64_t time_ms = 0;
   std::string producer_id;  // empty: no dedupe
@@ -37,11 +42,8 @@ struct EnqueueCommand {
   std::vector<NumberRange> seqs;
   std::vector<EnqueueTarget> targets;
   MessageBatchPtr batch;
-};
-
-struct QueueRanges {
-  QueueId queue;
-  std::vector<NumberRange> sequences;
+  /// Not empty: their delay is over, and these leave that delay lane.
+  QueueRanges taken{};
 };
 
 struct SettleCommand {

@@ -1,5 +1,6 @@
 // How messages leave their queues, come back, or die (class Shard).
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -89,36 +90,57 @@ void Shard::expire(HostedQueue& hosted, const std::vector<NumberRange>& found) {
   context_.queues.note_memory(hosted);
 }
 
-void Shard::requeue(HostedQueue& hosted, NumberRange sequences) {
-  if (!hosted.settings.delivery_limit) return back_to_places(hosted, sequences);
-  const auto is_last = [&](std::uint64_t sequence) {
-    return hosted.queue.delivery_count(Sequence{sequence}) >= *hosted.settings.delivery_limit;
+void Shard::requeue(HostedQueue& hosted, NumberRange sequences, std::int64_t rest_ms) {
+  // Others of its group must not pass a message.
+  if (hosted.groups) rest_ms = 0;
+  const auto& limit = hosted.settings.delivery_limit;
+  const RetryBackOff& retry = hosted.settings.retry;
+  const bool backs_off = rest_ms == 0 && retry.any() && !hosted.groups;
+  if (!limit && !backs_off) return back_to_places(hosted, sequences, rest_ms);
+  const auto count_at = [&](std::uint64_t sequence) {
+    return hosted.queue.delivery_count(Sequence{sequence});
   };
   for (std::uint64_t at = sequences.first; at <= sequences.last;) {
-    const bool last = is_last(at);
+    const std::uint32_t count = count_at(at);
     std::uint64_t end = at + 1;
-    while (end <= sequences.last && is_last(end) == last) ++end;
-    if (last) {
+    while (end <= sequences.last && count_at(end) == count) ++end;
+    if (limit && count >= *limit) {
       hosted.queue.count_settled(end - at);
       depart(hosted, {at, end - 1}, Departure::kDeliveryLimit);
     } else {
-      back_to_places(hosted, {at, end - 1});
+      back_to_places(hosted, {at, end - 1}, backs_off ? retry.rest_ms(count) : rest_ms);
     }
     at = end;
   }
 }
 
-void Shard::back_to_places(HostedQueue& hosted, NumberRange sequences) {
+void Shard::back_to_places(HostedQueue& hosted, NumberRange sequences, std::int64_t rest_ms) {
   const bool logged = hosted.queue.durable();
   if (!logged) hosted.queue.apply_requeue(sequences);
-  hosted.queue.make_ready(sequences, !logged);
-  if (hosted.groups) hosted.groups->come_back(sequences);
-  context_.queues.note_expiring(hosted);
-  context_.queues.note_length(hosted);
-  context_.queues.wake(hosted);
+  if (rest_ms > 0) {
+    hosted.queue.rest(sequences, !logged, context_.clock.now + std::chrono::milliseconds(rest_ms));
+    context_.queues.note_resting(hosted);
+  } else {
+    hosted.queue.make_ready(sequences, !logged);
+    note_back(hosted, {&sequences, 1});
+  }
   if (!logged) return;
   requeues_.add(hosted.queue.id(), sequences);
   join_turn();
+}
+
+void Shard::end_rest(HostedQueue& hosted) {
+  const std::vector<NumberRange> ended = hosted.queue.end_rest(context_.clock.now);
+  if (!ended.empty()) note_back(hosted, ended);
+}
+
+void Shard::note_back(HostedQueue& hosted, std::span<const NumberRange> ranges) {
+  if (hosted.groups) {
+    for (const NumberRange& range : ranges) hosted.groups->come_back(range);
+  }
+  context_.queues.note_expiring(hosted);
+  context_.queues.note_length(hosted);
+  context_.queues.wake(hosted);
 }
 
 void Shard::propose_dead(DeadTurn& dead) {

@@ -100,16 +100,16 @@ Status Shard::add_target(const v1::QueueTarget& target, Work& work) {
   } else {
     places.assign(target.messages().begin(), target.messages().end());
   }
-  if (!leave_out(*hosted, places, work)) return {};
-  if (hosted->settings.max_priority == 0) {
-    add_places(*hosted, std::move(places), work);
-    return {};
-  }
-  for (PriorityPlaces& part :
-       by_priority(*work.checked.batch, std::move(places), hosted->settings.max_priority)) {
-    add_places(add_lane(*hosted, part.priority), std::move(part.places), work);
-  }
+  if (leave_out(*hosted, places, work)) add_to_queue(*hosted, std::move(places), work);
   return {};
+}
+
+void Shard::add_to_queue(HostedQueue& hosted, std::vector<std::uint32_t> places, Work& work) {
+  if (hosted.settings.max_priority == 0) return add_places(hosted, std::move(places), work);
+  for (PriorityPlaces& part :
+       by_priority(*work.checked.batch, std::move(places), hosted.settings.max_priority)) {
+    add_places(add_lane(hosted, part.priority), std::move(part.places), work);
+  }
 }
 
 void Shard::add_places(HostedQueue& hosted, std::vector<std::uint32_t> places, Work& work) {
@@ -126,7 +126,7 @@ void Shard::add_places(HostedQueue& hosted, std::vector<std::uint32_t> places, W
       queue.ready() + queue.next_sequence().value - 1 - queue.applied_through().value;
   const Sequence next = to.first.next(to.count(*work.checked.batch));
   queue.set_next_sequence(next);
-  if (hosted.of_whole().has_consumers() && before < kMarkedBacklog)
+  if (!hosted.schedule && hosted.of_whole().has_consumers() && before < kMarkedBacklog)
     to.mark = Sequence{next.value - 1};
   if (work.ids_count && hosted.of_whole().dedupe) propose_ids(hosted, to, work);
   work.sync = work.sync || queue.durability() == QueueDurability::kSync;
@@ -137,6 +137,8 @@ bool Shard::leave_out(HostedQueue& hosted, std::vector<std::uint32_t>& places, W
   DedupeFilter filter;
   bool any = true;
   if (hosted.dedupe && work.ids_count) any = leave_out_duplicates(hosted, places, work, filter);
+  // What is delayed needs no room yet.
+  if (any && work.checked.batch->any_delayed()) any = add_delayed(hosted, places, work);
   if (any && hosted.settings.limits.rejects) any = leave_room(hosted, places, work, filter);
   if (filter.duplicates() > 0) {
     work.any_duplicate = true;
@@ -239,17 +241,25 @@ Status Shard::enqueue(const v1::ShardPublish& publish, Work& work) {
                     context_.clock.wall_ms);
     }
   }
+  apply_transient(work);
+  return {};
+}
+
+void Shard::apply_transient(Work& work) {
   for (const TransientTarget& target : work.transient) {
     Queue& queue = target.queue->queue;
-    queue.apply_enqueue(queue.next_sequence(), work.checked.batch, target.places,
-                        context_.clock.wall_ms);
+    const Sequence first = queue.next_sequence();
+    queue.apply_enqueue(first, work.checked.batch, target.places, context_.clock.wall_ms);
     if (work.ids_count && target.queue->of_whole().dedupe) remember_ids(target, work);
+    if (target.queue->schedule) {
+      note_delayed(*target.queue, first, *work.checked.batch, target.places,
+                   context_.clock.wall_ms);
+    }
     context_.queues.note_expiring(*target.queue);
     context_.queues.note_length(*target.queue);
     context_.queues.note_memory(*target.queue);
     context_.queues.wake(*target.queue);
   }
-  return {};
 }
 
 Status Shard::propose_enqueue(const v1::ShardPublish& publish, Work& work) {
@@ -267,11 +277,15 @@ Status Shard::propose_enqueue(const v1::ShardPublish& publish, Work& work) {
     return Status(Code::kShardBlocked, "shard " + std::to_string(id_.value) +
                                            " takes no publishes: " + context_.gate.reason());
   }
+  note_marks();
+  return {};
+}
+
+void Shard::note_marks() {
   for (const EnqueueTarget& target : std::get<EnqueueCommand>(pending_.back().command).targets) {
     if (target.mark == Sequence{0}) continue;
     context_.queues.find(target.queue)->queue.set_proposed_mark(target.mark);
   }
-  return {};
 }
 
 }  // namespace segue::node

@@ -161,12 +161,12 @@ void Subscriptions::log_timeout(const Consumer& consumer, const std::vector<Unac
              {"reason", "not settled in time (x-consumer-timeout); they are ready again"}});
 }
 
-void Subscriptions::requeue(const std::vector<Unacked::Run>& runs) {
+void Subscriptions::requeue(const std::vector<Unacked::Run>& runs, std::int64_t rest_ms) {
   for (const Unacked::Run& run : runs) {
     HostedQueue* hosted = queues_.find(run.queue);
     if (hosted == nullptr) continue;
     hosted->queue.end_unacked(run.count);
-    shards_.of(*hosted).requeue(*hosted, run.sequences());
+    shards_.of(*hosted).requeue(*hosted, run.sequences(), rest_ms);
   }
 }
 

@@ -58,7 +58,7 @@ class Subscriptions {
   /// Takes back what was not settled in time.
   void on_tick();
   /// Messages taken out of a consumer's unacked go back to their queues.
-  void requeue(const std::vector<Unacked::Run>& runs);
+  void requeue(const std::vector<Unacked::Run>& runs, std::int64_t rest_ms = 0);
   /// The same, without counting the deliveries.
   void release(const std::vector<Unacked::Run>& runs);
   /// The consumer's credit or unacked changed: it is served again, or, stopped and with nothing

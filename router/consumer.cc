@@ -40,6 +40,7 @@ TranslatedSettle translate(const Consumer& consumer, const v1::Settle& settle) {
     translated.mutable_tags()->set_first(first - consumer.base);
     translated.mutable_tags()->set_last(last - consumer.base);
     translated.set_outcome(settled.outcome());
+    translated.set_delay_ms(settled.delay_ms());
   }
   return result;
 }

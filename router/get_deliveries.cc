@@ -36,7 +36,7 @@ GetDeliveries::Settled GetDeliveries::settle(const v1::Settle& settle) {
     std::uint64_t found = 0;
     auto at = tags_.lower_bound(first);
     while (at != tags_.end() && at->first <= last) {
-      settle_one(at->second, settled.outcome(), result);
+      settle_one(at->second, settled, result);
       at = tags_.erase(at);
       ++found;
     }
@@ -48,7 +48,8 @@ GetDeliveries::Settled GetDeliveries::settle(const v1::Settle& settle) {
   return result;
 }
 
-void GetDeliveries::settle_one(const Delivery& delivery, v1::Outcome outcome, Settled& result) {
+void GetDeliveries::settle_one(const Delivery& delivery, const v1::SettledTags& settled,
+                               Settled& result) {
   const Subscription& subscription = subscriptions_.at(delivery.queue);
   if (delivery.life != subscription.life) {
     result.stale = true;
@@ -63,7 +64,8 @@ void GetDeliveries::settle_one(const Delivery& delivery, v1::Outcome outcome, Se
     part->settle.set_consumer(subscription.id.value);
   }
   auto& ranges = *part->settle.mutable_settled();
-  if (!ranges.empty() && ranges.rbegin()->outcome() == outcome &&
+  if (!ranges.empty() && ranges.rbegin()->outcome() == settled.outcome() &&
+      ranges.rbegin()->delay_ms() == settled.delay_ms() &&
       ranges.rbegin()->tags().last() + 1 == delivery.number) {
     ranges.rbegin()->mutable_tags()->set_last(delivery.number);
     return;
@@ -71,7 +73,8 @@ void GetDeliveries::settle_one(const Delivery& delivery, v1::Outcome outcome, Se
   v1::SettledTags& added = *ranges.Add();
   added.mutable_tags()->set_first(delivery.number);
   added.mutable_tags()->set_last(delivery.number);
-  added.set_outcome(outcome);
+  added.set_outcome(settled.outcome());
+  added.set_delay_ms(settled.delay_ms());
 }
 
 void GetDeliveries::on_node_down(const Node& node) {

@@ -53,7 +53,7 @@ class GetDeliveries {
     std::uint64_t number;
   };
 
-  void settle_one(const Delivery& delivery, v1::Outcome outcome, Settled& result);
+  void settle_one(const Delivery& delivery, const v1::SettledTags& settled, Settled& result);
 
   std::map<QueueId, Subscription> subscriptions_;
   std::map<std::uint64_t, Delivery> tags_;

@@ -18,6 +18,15 @@ std::optional<v1::Error> bad_expiration(const std::string& expiration) {
                         std::to_string(kMaxExpirationMs) + " is needed");
 }
 
+std::optional<v1::Error> bad_time(const char* name, const char* what, std::int64_t value,
+                                  std::int64_t most) {
+  if (value >= 0 && value <= most) return {};
+  return make_error(Code::kPreconditionFailed, name,
+                    std::string("the message's ") + what + " is " + std::to_string(value) +
+                        ": a whole number of milliseconds from 0 to " + std::to_string(most) +
+                        " is needed");
+}
+
 std::optional<v1::Error> bad_deduplication_id(const v1::Properties& properties) {
   static const std::string name(kDeduplicationHeader);
   if (properties.headers().empty()) return {};
@@ -42,6 +51,13 @@ std::optional<v1::Error> bad_deduplication_id(const v1::Properties& properties) 
 
 std::optional<v1::Error> bad_property(const v1::Properties& properties) {
   if (auto error = bad_expiration(properties.expiration())) return error;
+  if (auto error = bad_time("delay", "delay", properties.delay_ms(), kMaxExpirationMs)) {
+    return error;
+  }
+  if (auto error = bad_time("deliver_at", "time to deliver at", properties.deliver_at_ms(),
+                            kLatestDeliverAtMs)) {
+    return error;
+  }
   return bad_deduplication_id(properties);
 }
 

@@ -61,6 +61,7 @@ void QueueLookup::add_counts(const v1::QueueDescription& counts, v1::QueueDescri
   to.set_dedupe_bytes(counts.dedupe_bytes());
   to.set_groups(counts.groups());
   *to.mutable_effective() = counts.effective();
+  to.set_delayed(counts.delayed());
 }
 
 }  // namespace segue::router

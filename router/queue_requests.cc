@@ -78,6 +78,25 @@ void QueueRequestsPath::browse(const RequestContext& context, const v1::Browse& 
               });
 }
 
+void QueueRequestsPath::cancel_delayed(const RequestContext& context,
+                                       const v1::CancelDelayed& request) {
+  const v1::QueueDefinition* queue = usable(context, request.queue());
+  if (queue == nullptr) return;
+  v1::QueueRequest question;
+  question.set_queue_id(queue->id());
+  *question.mutable_cancel_delayed() = request;
+  NodeRequests::Options options;
+  options.wait_for_node = true;
+  nodes_.send(lookup_.node(*queue), lookup_.node_id(*queue), std::move(question),
+              lookup_.catalog().needed_for(QueueId(queue->id())), options,
+              [context](v1::QueueReply& answer, const SharedBytes&) {
+                if (answer.has_error()) return context.fail(answer.error());
+                v1::Reply reply;
+                reply.mutable_cancel_delayed_ok()->set_cancelled(answer.purged());
+                context.reply(std::move(reply));
+              });
+}
+
 void QueueRequestsPath::consume(const RequestContext& context, Session& session,
                                 const v1::Consume& request) {
   const v1::QueueDefinition* queue = usable(context, request.queue());

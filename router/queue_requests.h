@@ -17,6 +17,7 @@ class QueueRequestsPath {
   void purge(const RequestContext& context, const v1::QueuePurge& request);
   void status(const RequestContext& context, const v1::QueueStatus& request);
   void browse(const RequestContext& context, const v1::Browse& request);
+  void cancel_delayed(const RequestContext& context, const v1::CancelDelayed& request);
   void consume(const RequestContext& context, Session& session, const v1::Consume& request);
   void cancel(const RequestContext& context, Session& session, const v1::Cancel& request);
   void qos(const RequestContext& context, Session& session, const v1::Qos& request);

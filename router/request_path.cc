@@ -94,12 +94,13 @@ void RequestPath::dispatch(const RequestContext& context, Session& session, v1::
       return topology_.vhost_delete(context, request.vhost_delete());
     case v1::Request::kListVhosts:
       return lists_.vhosts(context, request.list_vhosts());
+    case v1::Request::kCancelDelayed:
+      return queues_.cancel_delayed(context, request.cancel_delayed());
     case v1::Request::kClusterStatus: {
       v1::Reply reply;
       *reply.mutable_cluster_status_ok() = cluster_.report();
       return context.reply(std::move(reply));
     }
-    case v1::Request::kCancelDelayed:
     case v1::Request::OPERATION_NOT_SET:
       break;
   }

@@ -19,7 +19,8 @@ bench/RESULTS.md; with --only, --budget, --list or --results that file stays as 
                       or files against what is valid in them at full load: churn;
                       or latencies with and without checkpoints: checkpoints;
                       or how late messages leave that expire in any order: expiry;
-                      or latencies while a policy of many queues changes: policies
+                      or latencies while a policy of many queues changes: policies;
+                      or how late delayed messages come, five millions of them: delayed
   -n, --count N       with --budget: another number of them
   -b, --bytes N       with --budget backlog: bytes of each message (default 1024)
       --only TEXT     only scenarios whose names have this in them

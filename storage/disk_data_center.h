@@ -72,6 +72,30 @@ struct ExpiredMessages {
   std::uint64_t looked_at = 0;      // messages
 };
 
+/// A message that waits in a queue's delay lane, and when its time comes (milliseconds since
+/// 1970-01-01 UTC). Ordered by time, and those of one time by sequence.
+struct DueMessage {
+  std::int64_t due_ms = 0;
+  Sequence sequence;
+
+  auto operator<=>(const DueMessage&) const = default;
+};
+
+/// A look for the stored messages of a delay lane whose time comes first.
+struct DueScan {
+  DueMessage from;   // none before it
+  DueMessage below;  // nor from it on
+  Sequence first{1};
+  std::size_t most = 100'000;
+};
+
+struct FoundDue {
+  std::vector<DueMessage> messages;  // the first ones, at most `most`; in no order
+  Sequence scanned_through;          // everything up to here was looked at
+  bool more = false;                 // beyond it there may be some
+  Status damage;                     // not OK: what is up to there could not be read
+};
+
 /// One of the files that hold a queue's messages, with its index.
 struct StoredSegment {
   enum class State { kActive, kFull, kSealed, kCompacting, kMerging };
@@ -161,6 +185,9 @@ class DiskDataCenter {
   /// Those that no store() has written yet are left out.
   virtual void find_expired(QueueId queue, const ExpiryScan& scan,
                             std::function<void(Result<ExpiredMessages>)> done) = 0;
+  /// Looks for messages that are due within a time, in one segment at a time: reads indexes, no
+  /// messages. Those that no store() has written yet are left out.
+  virtual void find_due(QueueId queue, const DueScan& scan, std::function<void(FoundDue)> done) = 0;
   /// Removes all of the queue's files in the background. Pending calls on it end with NOT_FOUND.
   virtual void drop_queue(QueueId queue) = 0;
   /// The first valid messages of [from, through] that have sequences without a hole; looks at no

@@ -11,10 +11,6 @@ namespace {
 /// Entries of an index that are read and checked at once: a millisecond or two.
 constexpr std::uint32_t kEntriesAtOnce = 1u << 16;
 
-bool is_valid(const ExpiryPlan& plan, std::uint32_t ordinal) {
-  return (plan.valid[ordinal / 64] >> (ordinal % 64) & 1) != 0;
-}
-
 }  // namespace
 
 struct SegmentStore::ExpiryCall {
@@ -31,7 +27,7 @@ struct SegmentStore::ExpiryCall {
   /// False when enough was found.
   bool look_at(std::uint32_t ordinal, std::int64_t arrived_ms, std::int64_t expiration_ms) {
     findings.scanned_end = ordinal + 1;
-    if (!is_valid(plan, ordinal)) return true;
+    if (!plan.is_valid(ordinal)) return true;
     ++findings.looked_at;
     if (scan.rule.due(arrived_ms, expiration_ms) > scan.now_ms) {
       findings.left.add(arrived_ms, expiration_ms);

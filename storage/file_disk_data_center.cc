@@ -209,6 +209,11 @@ void FileDiskDataCenter::find_expired(QueueId queue, const ExpiryScan& scan,
   segments_.find_expired(queue, scan, std::move(done));
 }
 
+void FileDiskDataCenter::find_due(QueueId queue, const DueScan& scan,
+                                  std::function<void(FoundDue)> done) {
+  segments_.find_due(queue, scan, std::move(done));
+}
+
 void FileDiskDataCenter::drop_queue(QueueId queue) {
   segments_.drop_queue(queue);
   if (collector_) collector_->forget(queue);

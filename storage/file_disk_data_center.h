@@ -41,6 +41,7 @@ class FileDiskDataCenter final : public DiskDataCenter {
   void load(QueueId queue, Sequence from, Sequence through, std::size_t max_bytes,
             std::function<void(Result<LoadedMessages>)> done) override;
   void settle(QueueId queue, Sequence first, Sequence last) override;
+  void find_due(QueueId queue, const DueScan& scan, std::function<void(FoundDue)> done) override;
   bool has_expired(QueueId queue, const ExpiryScan& scan) const override;
   void find_expired(QueueId queue, const ExpiryScan& scan,
                     std::function<void(Result<ExpiredMessages>)> done) override;

@@ -100,4 +100,53 @@ void SegmentTable::finish_expiry(const ExpiryPlan& plan, const ExpiryFindings& f
   found.more = any_expired(rest);
 }
 
+std::vector<std::unique_ptr<Segment>>::const_iterator SegmentTable::next_due(
+    const DueScan& scan) const {
+  auto at = std::upper_bound(segments_.begin(), segments_.end(), scan.first,
+                             [](Sequence s, const auto& segment) { return s < segment->first; });
+  if (at != segments_.begin()) --at;
+  for (; at != segments_.end(); ++at) {
+    const Segment& segment = **at;
+    if (segment.written == 0 || segment.validity.valid() == 0) continue;
+    if (segment.sequences.at(segment.written - 1) < scan.first) continue;
+    if (segment.expiry.own <= scan.below.due_ms) return at;
+  }
+  return at;
+}
+
+std::optional<ExpiryPlan> SegmentTable::plan_due(const DueScan& scan) {
+  const auto at = next_due(scan);
+  if (at == segments_.end()) return {};
+  Segment& segment = **at;
+  ExpiryPlan plan;
+  plan.segment = segment.name();
+  plan.timed = segment.timed;
+  plan.first = segment.sequences.lower_bound(scan.first);
+  plan.end = segment.written;
+  plan.records_end = segment.written_end;
+  plan.valid = segment.validity.bits(0, plan.end);
+  plan.before = segment.expiry;
+  if (plan.first == 0) segment.expiry = {};
+  return plan;
+}
+
+void SegmentTable::finish_due(const ExpiryPlan& plan, const SegmentExpiry& left,
+                              const DueScan& scan, FoundDue& found) {
+  DueScan rest = scan;
+  Segment* const segment = find_exact(plan.segment);
+  if (segment == nullptr) {
+    // A copy stands for it now, or nothing.
+    found.messages.clear();
+    found.damage = {};
+    found.scanned_through = Sequence{scan.first.value - 1};
+  } else {
+    // What was not written yet was not looked at, and nothing of what cannot be read.
+    const bool all = plan.end == segment->messages() && found.damage.is_ok();
+    segment->expiry.add(all ? left : plan.before);
+    found.scanned_through = segment->sequences.at(plan.end - 1);
+    rest.first = found.scanned_through.next();
+  }
+  found.more = next_due(rest) != segments_.end();
+}
+
 }  // namespace segue::storage

@@ -28,6 +28,11 @@ struct ExpiryPlan {
   std::uint32_t end = 0;
   std::uint64_t records_end = 0;
   std::vector<std::uint64_t> valid;  // bit i: message with ordinal i
+  SegmentExpiry before;              // as it was, for plan_due()
+
+  bool is_valid(std::uint32_t ordinal) const {
+    return (valid[ordinal / 64] >> (ordinal % 64) & 1) != 0;
+  }
 };
 
 /// What a look found.

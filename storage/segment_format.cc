@@ -243,6 +243,7 @@ std::string queue_directory_name(std::string_view queue_name, QueueId id) {
   }
   name += "-" + std::to_string(queue_of_lane(id).value);
   const std::uint64_t priority = priority_of_lane(id);
+  if (is_delay_lane(id)) return name + ".delayed";
   return priority == 0 ? name : name + "." + std::to_string(priority);
 }
 
@@ -254,6 +255,7 @@ std::optional<QueueId> queue_of_directory_name(std::string_view name) {
   const auto number = parse_number<std::uint64_t>(id.substr(0, dot));
   if (!number || *number >= kQueueIdLimit) return {};
   if (dot == std::string_view::npos) return QueueId{*number};
+  if (id.substr(dot + 1) == "delayed") return delay_lane_id(QueueId{*number});
   const auto priority = parse_number<std::uint8_t>(id.substr(dot + 1));
   if (!priority || *priority == 0) return {};
   return lane_id(QueueId{*number}, *priority);

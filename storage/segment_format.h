@@ -175,7 +175,7 @@ std::optional<SegmentName> segment_of_file_name(std::string_view name, std::stri
 /// The name of a queue's directory: its name percent-encoded (all but letters, digits, `_` and `.`
 /// after the first place; capitals too, for file systems that do not tell them from small letters),
 /// cut to 100 bytes, and its id, which makes it unique: "orders-7", the lane of priority 3
-/// "orders-7.3".
+/// "orders-7.3", that of delayed messages "orders-7.delayed".
 std::string queue_directory_name(std::string_view queue_name, QueueId id);
 /// The id in such a name; nothing for any other name.
 std::optional<QueueId> queue_of_directory_name(std::string_view name);

@@ -60,6 +60,7 @@ class SegmentStore {
   void settle(QueueId queue, Sequence first, Sequence last);
   void find_expired(QueueId queue, const ExpiryScan& scan,
                     std::function<void(Result<ExpiredMessages>)> done);
+  void find_due(QueueId queue, const DueScan& scan, std::function<void(FoundDue)> done);
   void drop_queue(QueueId queue);
   StoredQueue stored(QueueId queue) const;
   /// Null when nothing is stored. Valid until the next call.
@@ -124,6 +125,7 @@ class SegmentStore {
   struct StoreCall;
   struct LoadCall;
   struct ExpiryCall;
+  struct DueCall;
 
   /// For people.
   std::string name_of(const QueueFiles& queue) const;
@@ -135,6 +137,7 @@ class SegmentStore {
   void end_load(const std::shared_ptr<LoadCall>& call);
   void answer(const std::shared_ptr<LoadCall>& call, LoadedMessages loaded);
   void end_expiry(ExpiryCall& call);
+  void end_due(DueCall& call);
   void touch(Queue& queue);
   void remove_segments(Queue& queue, std::vector<SegmentName> segments);
   /// Forgets a queue that has nothing stored, and removes its directory.

@@ -142,7 +142,7 @@ std::uint32_t SegmentTable::take(Segment& segment, const MessageRun& run,
     segment.sizes.append(body);
   }
   if (taken == 0) return 0;
-  segment.expiry.add(run.arrived_ms, run.batch->least_expiration());
+  segment.expiry.add(run.arrived_ms, run.least_own_expiration(run.begin, taken));
   segment.sequences.append(run.first, taken);
   segment.validity.append(taken);
   segment.changed = true;

@@ -164,6 +164,12 @@ class SegmentTable {
   void finish_expiry(const ExpiryPlan& plan, const ExpiryFindings& findings, const ExpiryScan& scan,
                      ExpiredMessages& found);
 
+  /// The same for messages of a delay lane that are due before scan.below, of which finish_due()
+  /// then tells how far they were looked at.
+  std::optional<ExpiryPlan> plan_due(const DueScan& scan);
+  void finish_due(const ExpiryPlan& plan, const SegmentExpiry& left, const DueScan& scan,
+                  FoundDue& found);
+
   /// The first valid message at or above `from`.
   std::optional<Sequence> next_valid(Sequence from) const;
   /// The first valid messages of [from, through] that have sequences without a hole, of one
@@ -207,6 +213,7 @@ class SegmentTable {
   Segment* find_exact(SegmentName segment) const;
   Segment& begin_segment(Sequence first, bool timed);
   std::vector<std::unique_ptr<Segment>>::const_iterator next_expired(const ExpiryScan& scan) const;
+  std::vector<std::unique_ptr<Segment>>::const_iterator next_due(const DueScan& scan) const;
   /// Takes as many of the run's messages as the segment has room for.
   static std::uint32_t take(Segment& segment, const MessageRun& run, std::uint64_t segment_bytes);
   template <typename Gone>

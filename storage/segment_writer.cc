@@ -49,17 +49,19 @@ Status SegmentWriter::end_chunk(OpenSegment& files) {
   return {};
 }
 
-void SegmentWriter::add_message(QueueId queue, const SegmentWrite& write, const MessageBatch& batch,
-                                std::uint32_t message, Sequence sequence, std::int64_t arrived_ms) {
-  const std::string_view header = batch.header(message);
-  const std::string_view body = batch.body(message);
+void SegmentWriter::add_message(QueueId queue, const SegmentWrite& write, const MessageRun& run,
+                                std::uint32_t skip) {
+  const std::uint32_t message = run.begin + skip;
+  const Sequence sequence = run.first.next(skip);
+  const std::string_view header = run.batch->header(message);
+  const std::string_view body = run.batch->body(message);
   MessageRecord record;
   record.header_bytes = static_cast<std::uint32_t>(header.size());
   record.body_bytes = static_cast<std::uint32_t>(body.size());
   record.sequence = sequence;
-  if (arrived_ms != 0) {
-    record.arrived_ms = arrived_ms;
-    record.expiration_ms = batch.expiration(message);
+  if (run.arrived_ms != 0) {
+    record.arrived_ms = run.arrived_ms;
+    record.expiration_ms = run.own_expiration(message);
   }
   const std::uint64_t place = chunk_offset_ + chunk_.size();
   char* const at = chunk_.extend(record.record_bytes());
@@ -108,8 +110,7 @@ Status SegmentWriter::write_some(QueueFiles& queue, const SegmentWrite& write,
   const std::uint64_t begin = chunk_offset_ + chunk_.size();
   while (next.run < write.runs.size() && chunk_.size() < kChunkBytes) {
     const MessageRun& run = write.runs[next.run];
-    add_message(queue.id, write, *run.batch, run.begin + next.message, run.first.next(next.message),
-                run.arrived_ms);
+    add_message(queue.id, write, run, next.message);
     ++next.messages;
     if (++next.message == run.count) {
       next.message = 0;

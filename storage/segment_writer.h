@@ -38,8 +38,9 @@ class SegmentWriter {
   Status begin_chunk(OpenSegment& files, std::uint64_t offset);
   /// Writes the chunk.
   Status end_chunk(OpenSegment& files);
-  void add_message(QueueId queue, const SegmentWrite& write, const MessageBatch& batch,
-                   std::uint32_t message, Sequence sequence, std::int64_t arrived_ms);
+  /// The message that stands `skip` messages behind the run's first.
+  void add_message(QueueId queue, const SegmentWrite& write, const MessageRun& run,
+                   std::uint32_t skip);
 
   SegmentFiles& files_;
   SegmentBuffer chunk_;

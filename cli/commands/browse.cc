@@ -36,6 +36,7 @@ constexpr const char* kDescription =
     "\n"
     "Examples:\n"
     "  segue browse orders --max 10\n"
+    "  segue browse reminders --delayed      # `segue queue cancel-delayed` takes their places\n"
     "  segue browse orders-dlq --filter reason=rejected --filter header.tenant=acme\n"
     "  segue browse orders --ndjson | jq -r .properties.message_id\n";
 
@@ -55,13 +56,16 @@ class BrowseCommand final : public SessionCommand {
     options.number(after_, {"after", 0, "PLACE", "only messages behind this place (0)"}, 0,
                    UINT64_MAX);
     options.list(filters_, {"filter", 'f', "EXPR", "only messages like this; may be given again"});
+    options.flag(delayed_, {"delayed", 0, "",
+                            "those whose time to be delivered has not come, in place of the "
+                            "others"});
     options.flag(headers_only_, {"headers-only", 0, "", "leave the bodies out"});
     options.flag(ndjson_, {"ndjson", 0, "", "write a line of JSON for each message"});
   }
   std::string queue() const override { return queue_; }
 
   int run_with(Console& console, client::Connection& connection) override {
-    BrowseReader reader(connection.admin(), queue_, after_);
+    BrowseReader reader(connection.admin(), queue_, after_, delayed_);
     std::uint64_t shown = 0;
     bool more = true;
     while (more && shown < max_) {
@@ -107,7 +111,7 @@ class BrowseCommand final : public SessionCommand {
       return kExitRefused;
     }
     if (shown > 0) return kExitOk;
-    console.note("segue: queue '" + printable(queue_) + "' has no " +
+    console.note("segue: queue '" + printable(queue_) + "' has no " + (delayed_ ? "delayed " : "") +
                  (filter_.empty() && after_ == 0 ? "message" : "such message"));
     return kExitNothing;
   }
@@ -117,6 +121,7 @@ class BrowseCommand final : public SessionCommand {
   std::uint64_t after_ = 0;
   std::vector<std::string> filters_;
   MessageFilter filter_;
+  bool delayed_ = false;
   bool headers_only_ = false;
   bool ndjson_ = false;
 };

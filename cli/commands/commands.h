@@ -13,6 +13,7 @@ CommandEntry queue_declare_command();
 CommandEntry queue_list_command();
 CommandEntry queue_show_command();
 CommandEntry queue_delete_command();
+CommandEntry cancel_delayed_command();
 CommandEntry exchange_declare_command();
 CommandEntry exchange_list_command();
 CommandEntry exchange_delete_command();

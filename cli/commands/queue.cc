@@ -62,6 +62,7 @@ void write_queue(JsonWriter& json, const client::QueueDescription& queue) {
       json.field("origin", setting.origin).end_object();
     }
     json.end_array();
+    json.field("delayed", queue.delayed);
   }
   json.end_object();
 }
@@ -222,6 +223,7 @@ class QueueList final : public SessionCommand {
     Table table({{"QUEUE"},
                  {"READY", kRight},
                  {"UNACKED", kRight},
+                 {"DELAYED", kRight},
                  {"DEAD", kRight},
                  {"CONSUMERS", kRight},
                  {"BYTES", kRight},
@@ -234,8 +236,9 @@ class QueueList final : public SessionCommand {
       const auto count = [&](std::uint64_t number) {
         return queue.available ? grouped(number) : std::string("?");
       };
-      table.add({queue.name, count(queue.ready), count(queue.unacked), count(queue.dead_lettering),
-                 count(queue.consumers), queue.available ? human_bytes(queue.bytes) : "?",
+      table.add({queue.name, count(queue.ready), count(queue.unacked), count(queue.delayed),
+                 count(queue.dead_lettering), count(queue.consumers),
+                 queue.available ? human_bytes(queue.bytes) : "?",
                  queue.available ? human_bytes(queue.disk_bytes) : "?", std::to_string(queue.shard),
                  queue.node, kind_of(queue), policies_of(queue)});
     }
@@ -275,6 +278,7 @@ class QueueShow final : public SessionCommand {
     if (queue->available) {
       table.add({"ready", grouped(queue->ready)});
       table.add({"unacked", grouped(queue->unacked)});
+      table.add({"delayed", grouped(queue->delayed)});
       table.add({"dead-lettering", grouped(queue->dead_lettering)});
       table.add({"consumers", grouped(queue->consumers)});
       table.add({"bodies", human_bytes(queue->bytes)});

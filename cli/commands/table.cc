@@ -12,6 +12,7 @@ const std::vector<CommandEntry>& command_table() {
       queue_show_command(),
       queue_delete_command(),
       purge_command("queue purge"),
+      cancel_delayed_command(),
       exchange_declare_command(),
       exchange_list_command(),
       exchange_delete_command(),

@@ -97,5 +97,45 @@ TEST(MessageBatch, KnowsTheExpirationsOfItsMessages) {
   EXPECT_EQ((*batch)->expiration(2), 20);
 }
 
+TEST(MessageTimes, AreFoundInAHeaderAndCountWhenTheyMakeSense) {
+  v1::MessageHeader header = header_with("4711");
+  header.mutable_properties()->set_delay_ms(1500);
+  header.mutable_properties()->set_deliver_at_ms(1'700'000'000'000);
+  const MessageTimes times = find_times(header.SerializeAsString());
+  EXPECT_EQ(times.expiration, 4711);
+  EXPECT_EQ(times.delay_ms, 1500);
+  EXPECT_EQ(times.deliver_at_ms, 1'700'000'000'000);
+  EXPECT_EQ(times.due(0), 1'700'000'000'000);
+  EXPECT_EQ(times.due(1'700'000'000'000), 1'700'000'001'500);
+  for (const std::int64_t wrong : {std::int64_t{-1}, kLatestDeliverAtMs + 1}) {
+    header.mutable_properties()->set_delay_ms(wrong);
+    header.mutable_properties()->set_deliver_at_ms(wrong);
+    EXPECT_EQ(find_times(header.SerializeAsString()).due(7), 7) << wrong;
+  }
+  EXPECT_EQ(find_times("\x22\xFF").due(7), 7);
+}
+
+TEST(MessageTimes, ABatchTellsWhenEachOfItsMessagesIsDue) {
+  v1::MessageBatch batch;
+  batch.add_headers()->mutable_properties()->set_delay_ms(100);
+  *batch.add_headers() = header_with("");
+  for (const std::uint32_t header : {0u, 1u}) {
+    batch.add_header_index(header);
+    batch.add_sizes(1);
+  }
+  const auto parsed = MessageBatch::parse(SharedBytes::from(batch.SerializeAsString()),
+                                          SharedBytes::from(std::string("ab")));
+  ASSERT_TRUE(parsed.is_ok());
+  EXPECT_TRUE((*parsed)->any_delayed());
+  EXPECT_EQ((*parsed)->due(0, 1000), 1100);
+  EXPECT_EQ((*parsed)->due(1, 1000), 1000);
+  MessageRun run{Sequence{1}, *parsed, 0, 2, 1000};
+  EXPECT_EQ(run.own_expiration(0), kNoExpiration);
+  run.delayed = true;
+  EXPECT_EQ(run.own_expiration(0), 100);
+  EXPECT_EQ(run.least_own_expiration(0, 1), 100);
+  EXPECT_EQ(run.least_own_expiration(0, 2), 0);
+}
+
 }  // namespace
 }  // namespace segue

@@ -220,6 +220,25 @@ class FakeDiskDataCenter final : public DiskDataCenter {
     start([this, id, scan, done = std::move(done)] { done(expired(id, scan)); });
   }
 
+  /// In pieces of a few messages, as if those were a segment each.
+  void find_due(QueueId id, const DueScan& scan, std::function<void(FoundDue)> done) override {
+    start([this, id, scan, done = std::move(done)] {
+      FoundDue found;
+      const auto queue = queues_.find(id);
+      if (queue == queues_.end()) return done(found);
+      const auto& messages = queue->second.messages;
+      auto at = messages.lower_bound(scan.first);
+      for (int i = 0; i < 7 && at != messages.end(); ++i, ++at) {
+        const auto& [sequence, place] = *at;
+        found.scanned_through = sequence;
+        const DueMessage due{place.batch->due(place.message, place.arrived_ms), sequence};
+        if (due >= scan.from && due < scan.below) found.messages.push_back(due);
+      }
+      found.more = at != messages.end();
+      done(std::move(found));
+    });
+  }
+
   void drop_queue(QueueId id) override { queues_.erase(id); }
 
   std::optional<NumberRange> valid_run(QueueId id, Sequence from, Sequence through) const override {

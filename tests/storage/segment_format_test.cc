@@ -135,6 +135,11 @@ TEST(SegmentFormat, TheLanesOfAQueueHaveDirectoriesOfTheirOwn) {
   EXPECT_EQ(queue_directory_name("orders", lane), "orders-7.200");
   EXPECT_EQ(queue_of_directory_name("orders-7.200"), lane);
   EXPECT_EQ(queue_name_of_directory("orders-7.200"), "orders");
+  const QueueId delayed = delay_lane_id(QueueId{7});
+  EXPECT_TRUE(is_delay_lane(delayed));
+  EXPECT_EQ(queue_of_lane(delayed), QueueId{7});
+  EXPECT_EQ(queue_directory_name("orders", delayed), "orders-7.delayed");
+  EXPECT_EQ(queue_of_directory_name("orders-7.delayed"), delayed);
   for (const char* name : {"orders-7.0", "orders-7.256", "orders-7.", "orders-7.2.1", "orders-.2",
                            "orders-1099511627776"}) {
     EXPECT_FALSE(queue_of_directory_name(name).has_value()) << name;

@@ -243,6 +243,26 @@ class Admin {
   std::future<Result<BrowsePage>> browse_async(const std::string& queue, std::uint64_t after = 0,
                                                std::uint64_t max_bytes = 0);
 
+  /// The same for messages whose time to be delivered has not come, in the order of their arrival.
+  /// Their places are those that cancel_delayed() takes; the last one of a page has `through`.
+  Result<BrowsePage> browse_delayed(const std::string& queue, std::uint64_t after = 0,
+                                    std::uint64_t max_bytes = 0);
+  std::future<Result<BrowsePage>> browse_delayed_async(const std::string& queue,
+                                                       std::uint64_t after = 0,
+                                                       std::uint64_t max_bytes = 0);
+
+  /// Places first..last, both included.
+  struct PlaceRange {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+  };
+  /// Messages at these places that are still delayed leave the queue for good; how many these were.
+  /// Durable when it is answered.
+  Result<std::uint64_t> cancel_delayed(const std::string& queue,
+                                       const std::vector<PlaceRange>& places);
+  std::future<Result<std::uint64_t>> cancel_delayed_async(const std::string& queue,
+                                                          const std::vector<PlaceRange>& places);
+
   Result<ClusterDescription> cluster_status();
   std::future<Result<ClusterDescription>> cluster_status_async();
 

@@ -47,6 +47,8 @@ struct QueueDescription {
   std::uint64_t dead_letter_dropped = 0;
   std::uint64_t expired_total = 0;  // their time to live was over
   std::uint64_t dropped_total = 0;  // the queue was at its limit
+  /// Messages whose time to be delivered has not come; neither ready nor unacked.
+  std::uint64_t delayed = 0;
   /// Messages that the deduplication window did not let in, since its node's start; what is in it.
   std::uint64_t deduplicated_total = 0;
   std::uint64_t dedupe_entries = 0;

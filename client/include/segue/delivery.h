@@ -40,6 +40,9 @@ class Delivery {
   void reject() const;
   /// Back to its place in the queue; the delivery counts.
   void requeue() const;
+  /// The same, but it is not delivered again before so long, whatever the queue's back-off says;
+  /// ten years at most.
+  void requeue(std::chrono::milliseconds delay) const;
   /// Back to its place in the queue, untried: the delivery does not count.
   void release() const;
   /// Not settled yet: the time that the queue or the consumer sets for it (x-consumer-timeout)
