@@ -227,6 +227,7 @@ class Queue {
   // ---- dead letters
 
   const DeadLetters& dead() const;
+  std::vector<MessageRun> without_dead(const std::vector<MessageRun>& runs) const;
   /// The number of the next dead letter to be proposed.
   std::uint64_t next_dead_number() const { return next_dead_number_; }
   void set_next_dead_number(std::uint64_t next) { next_dead_number_ = next; }

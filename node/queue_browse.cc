@@ -34,6 +34,12 @@ std::vector<MessageRun> beginning(const std::vector<MessageRun>& runs, std::uint
   return kept;
 }
 
+/// Without those that have expired, and those that are on their way to a dead-letter exchange.
+std::vector<MessageRun> shown(const Queue& queue, const std::vector<MessageRun>& runs,
+                              std::int64_t now_ms) {
+  return queue.without_dead(queue.without_expired(runs, now_ms));
+}
+
 }  // namespace
 
 void QueueBrowse::on_browse(PeerId peer, std::uint64_t request_id, const HostedQueue& hosted,
@@ -72,7 +78,7 @@ void QueueBrowse::loaded(Page page, Sequence wanted,
   if (hosted == nullptr) return fail(page, Status(Code::kNotFound, "the queue was deleted"));
   if (!result.is_ok()) return fail(page, result.status());
   const Sequence through = std::min(result->scanned_through, wanted);
-  const auto runs = hosted->queue.without_expired(result->runs, clock_.wall_ms);
+  const auto runs = shown(hosted->queue, result->runs, clock_.wall_ms);
   if (!runs.empty()) return answer(page, runs, through, hosted->queue, result->corrupt);
   page.corrupt += result->corrupt.size();
   // Nothing is left there: at most once for each part of the queue, since `after` rises.
@@ -88,11 +94,11 @@ void QueueBrowse::loaded(Page page, Sequence wanted,
 void QueueBrowse::read_memory(const Page& page, const Queue& queue) {
   std::vector<MessageRun> runs;
   Sequence through = page.after;
-  // Once for each part of what is in memory, until one has messages that have not expired.
+  // Once for each part of what is in memory, until one has messages to show.
   do {
     runs.clear();
     through = std::max(through, queue.collect(through, page.max_bytes, runs));
-    runs = queue.without_expired(runs, clock_.wall_ms);
+    runs = shown(queue, runs, clock_.wall_ms);
   } while (runs.empty() && through < queue.applied_through());
   answer(page, runs, through, queue);
 }

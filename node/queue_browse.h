@@ -11,8 +11,8 @@
 
 namespace segue::node {
 
-/// Reads messages of queues page by page, but for those that have expired, and changes nothing:
-/// what is stored comes from the disk, whether it is in memory or not, the rest from memory.
+/// Reads messages of queues page by page, but for those that have expired or are dead letters on
+/// their way, and changes nothing: what is stored comes from the disk, whether it is in memory or not, the rest from memory.
 /// Reactor's thread.
 class QueueBrowse {
  public:

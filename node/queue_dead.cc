@@ -10,6 +10,25 @@ const DeadLetters& Queue::dead() const {
   return active_ ? active_->dead : none;
 }
 
+std::vector<MessageRun> Queue::without_dead(const std::vector<MessageRun>& runs) const {
+  if (dead().empty()) return runs;
+  std::vector<MessageRun> left;
+  for (const MessageRun& run : runs) {
+    for (std::uint32_t at = 0; at < run.count;) {
+      const std::uint64_t sequence = run.first.value + at;
+      const std::uint64_t rest = run.count - at;
+      NumberRange dead_range;
+      const bool any = dead().find_from(sequence, &dead_range);
+      const std::uint64_t alive =
+          any ? std::min(rest, std::max(dead_range.first, sequence) - sequence) : rest;
+      if (alive > 0) left.push_back(run.part(at, static_cast<std::uint32_t>(alive)));
+      at += static_cast<std::uint32_t>(
+          alive == rest ? rest : std::min(rest, dead_range.last + 1 - sequence));
+    }
+  }
+  return left;
+}
+
 void Queue::apply_dead(const DeadLetters::Range& range) {
   active().dead.add(range);
   active().counts.erase(range.sequences);
