@@ -367,7 +367,7 @@ void QueueHost::on_tick(TimePoint now, std::int64_t wall_ms) {
   open.subscriptions.on_tick();
   open.read_ahead.on_tick();
   open.spiller.on_tick();
-  open.expiry.on_tick();
+  if (parts.catalog_loaded) open.expiry.on_tick();
   open.checkpointer.on_tick();
   open.dead_letters.on_tick();
   parts.end_rests();
@@ -381,8 +381,11 @@ void QueueHost::end_turn(TimePoint now, std::int64_t wall_ms) {
   open.read_ahead.end_turn();
   open.delays.end_turn();
   open.delivery.end_turn();
-  open.expiry.end_turn();
-  open.length.end_turn();
+  // An older catalog might have limits, and times to live, that are in force no more.
+  if (parts_->catalog_loaded) {
+    open.expiry.end_turn();
+    open.length.end_turn();
+  }
   open.dead_letters.end_turn();
   for (Shard* shard : std::exchange(open.in_turn, {})) shard->end_turn();
   open.spiller.end_turn();
@@ -397,10 +400,11 @@ void QueueHost::end_turn(TimePoint now, std::int64_t wall_ms) {
 
 bool QueueHost::wants_turn() const {
   const WithDisk& open = *parts_->with_disk;
-  return !parts_->queues.ready().empty() || !parts_->queues.over_length().empty() ||
-         !open.in_turn.empty() || open.checkpointer.wants_turn() ||
-         open.subscriptions.wants_turn() || open.expiry.wants_turn() || open.delays.wants_turn() ||
-         open.dead_letters.wants_turn();
+  const bool drops =
+      parts_->catalog_loaded && (!parts_->queues.over_length().empty() || open.expiry.wants_turn());
+  return drops || !parts_->queues.ready().empty() || !open.in_turn.empty() ||
+         open.checkpointer.wants_turn() || open.subscriptions.wants_turn() ||
+         open.delays.wants_turn() || open.dead_letters.wants_turn();
 }
 
 std::optional<Duration> QueueHost::next_turn_in() const {

@@ -24,6 +24,9 @@ constexpr std::uint64_t kSlower = 10;
 constexpr std::uint64_t kSlower = 1;
 #endif
 
+/// To make a failing program shorter.
+constexpr int kAttempts = 250;
+
 std::optional<std::uint64_t> number_in_environment(const char* name) {
   const char* const text = std::getenv(name);
   if (text == nullptr) return std::nullopt;
@@ -64,7 +67,7 @@ class Conformance : public ::testing::Test {
       const auto fails = [&](const Program& program) {
         return !run(program, mistake, std::chrono::seconds(4)).empty();
       };
-      found.program = shrink(found.program, fails, std::chrono::seconds(120));
+      found.program = shrink(found.program, fails, kAttempts);
       const std::string again = run(found.program, mistake, std::chrono::seconds(4));
       if (!again.empty()) found.difference = again;
       return found;

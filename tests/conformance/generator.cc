@@ -66,9 +66,9 @@ void Generator::add_odd_argument(Table& arguments) {
 Table Generator::queue_arguments() {
   Table arguments;
   if (one_in(2)) add_limits(arguments);
-  if (one_in(2)) {
+  if (!one_in(3)) {
     arguments["x-dead-letter-exchange"] = one_in(3) ? exchange() : "";
-    if (!one_in(4)) arguments["x-dead-letter-routing-key"] = one_in(4) ? key() : queue();
+    if (!one_in(6)) arguments["x-dead-letter-routing-key"] = one_in(5) ? key() : queue();
   }
   if (one_in(4)) arguments["x-max-priority"] = number(1, 3);
   if (one_in(4)) arguments["x-delivery-limit"] = number(0, 2);
@@ -224,14 +224,23 @@ Operation Generator::operation() {
   return Reopen{session()};
 }
 
+/// What makes letters, and letters of letters.
+void Generator::add_death(Program& program) {
+  const std::string source = queue();
+  if (one_in(2)) program.push_back(Publish{.session = 0, .key = source});
+  program.push_back(Get{session(), source});
+  program.push_back(Settle{one_in(3) ? Settle::How::kRequeue : Settle::How::kReject});
+}
+
 Program Generator::program() {
   Program program;
   for (int i = number(2, kQueues + 1); i > 0; --i) program.push_back(declare_queue());
   for (int i = number(1, kExchanges); i > 0; --i) program.push_back(declare_exchange());
   for (int i = number(0, 5); i > 0; --i) program.push_back(bind());
   for (int i = options_.operations; i > 0; --i) {
-    const bool restart = options_.restarts && one_in(15);
-    program.push_back(restart ? Operation(Restart{!one_in(3)}) : operation());
+    if (options_.restarts && one_in(15)) program.push_back(Restart{!one_in(3)});
+    if (one_in(8)) add_death(program);
+    program.push_back(operation());
   }
   return program;
 }

@@ -7,23 +7,20 @@ namespace {
 
 class Shrinker {
  public:
-  Shrinker(Program program, const std::function<bool(const Program&)>& fails,
-           std::chrono::milliseconds time)
-      : program_(std::move(program)),
-        fails_(fails),
-        deadline_(std::chrono::steady_clock::now() + time) {}
+  Shrinker(Program program, const std::function<bool(const Program&)>& fails, int attempts)
+      : program_(std::move(program)), fails_(fails), left_(attempts) {}
 
   Program shrink() {
-    while (in_time() && (remove_parts() || simplify())) {
+    while (left_ > 0 && (remove_parts() || simplify())) {
     }
     return program_;
   }
 
  private:
-  bool in_time() const { return std::chrono::steady_clock::now() < deadline_; }
-
   bool try_it(Program candidate) {
-    if (!in_time() || !fails_(candidate)) return false;
+    if (left_ <= 0) return false;
+    --left_;
+    if (!fails_(candidate)) return false;
     program_ = std::move(candidate);
     return true;
   }
@@ -65,14 +62,13 @@ class Shrinker {
 
   Program program_;
   const std::function<bool(const Program&)>& fails_;
-  const std::chrono::steady_clock::time_point deadline_;
+  int left_;
 };
 
 }  // namespace
 
-Program shrink(Program program, const std::function<bool(const Program&)>& fails,
-               std::chrono::milliseconds time) {
-  return Shrinker(std::move(program), fails, time).shrink();
+Program shrink(Program program, const std::function<bool(const Program&)>& fails, int attempts) {
+  return Shrinker(std::move(program), fails, attempts).shrink();
 }
 
 }  // namespace segue::conformance

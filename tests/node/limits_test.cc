@@ -270,5 +270,34 @@ TEST_F(Limits, AreExactAsAPlainModelSays) {
   }
 }
 
+TEST_F(Limits, ARestartedNodeDropsNothingBeforeItKnowsTheLatestLimits) {
+  const v1::QueueDefinition unlimited = define(1);
+  host->add_queue(unlimited);
+  publish({"a", "b"}, {1});
+  settle_down();
+  // What it has kept of the catalog is from before the limit and the time to live were taken away.
+  limit_of(definitions.back(), {.messages = 0});
+  (*definitions.back().mutable_arguments())["x-message-ttl"].set_int_value(1);
+  knows_catalog = false;
+  open();
+  for (int i = 0; i < 30; ++i) tick();
+  EXPECT_EQ(status(1).ready(), 2u);
+  EXPECT_FALSE(host->wants_turn());
+  host->add_queue(unlimited);
+  host->end_of_catalog_load();
+  for (int i = 0; i < 30; ++i) tick();
+  EXPECT_EQ(drain(1), (Bodies{"a", "b"}));
+  // And with the latest it does.
+  limit_of(definitions.back(), {.messages = 1});
+  publish({"c", "d"}, {1});
+  settle_down();
+  open();
+  settle_down();
+  EXPECT_EQ(status(1).ready(), 2u);
+  host->end_of_catalog_load();
+  settle_down();
+  EXPECT_EQ(drain(1), (Bodies{"d"}));
+}
+
 }  // namespace
 }  // namespace segue::node

@@ -132,7 +132,7 @@ class QueueHostTest : public ::testing::Test {
     ASSERT_TRUE(status.is_ok()) << status.to_string();
     host->start(ends, clock.now(), clock.wall_ms());
     for (const auto& definition : definitions) host->add_queue(definition);
-    host->end_of_catalog_load();
+    if (knows_catalog) host->end_of_catalog_load();
   }
 
   v1::QueueDefinition define(std::uint64_t id, bool durable = true, bool auto_delete = false,
@@ -347,6 +347,8 @@ class QueueHostTest : public ::testing::Test {
   storage::FakeDiskDataCenter disk;
   std::vector<v1::QueueDefinition> definitions;
   std::vector<QueueId> deletions;
+  /// Whether a new life has the latest catalog from its beginning.
+  bool knows_catalog = true;
   std::unique_ptr<RecordingOutput> output;
   std::unique_ptr<QueueHost> host;
   std::uint64_t last_batch = 0;
