@@ -12,8 +12,8 @@
 namespace segue::node {
 
 /// Reads messages of queues page by page, but for those that have expired or are dead letters on
-/// their way, and changes nothing: what is stored comes from the disk, whether it is in memory or not, the rest from memory.
-/// Reactor's thread.
+/// their way, and changes nothing: what is stored comes from the disk, whether it is in memory or
+/// not, the rest from memory. Reactor's thread.
 class QueueBrowse {
  public:
   /// The references outlive this and every load.

@@ -75,8 +75,8 @@ class QueueHost {
   /// What is asked before a queue is used, while policies change; outlives the host's last turn.
   void follow_policies(PolicySource& policies);
   /// The catalog is as far as it was before the restart: queues on disk that it does not name are
-  /// dropped, and messages whose files were lost are reported. Before that nothing expires by itself
-  /// or is dropped for a limit: the definitions may be older ones.
+  /// dropped, and messages whose files were lost are reported. Before that nothing expires by
+  /// itself or is dropped for a limit: the definitions may be older ones.
   void end_of_catalog_load();
   /// Dead letters go there, once the catalog is loaded; `outlets` outlives the host's last turn.
   void forward_dead_letters(DeadLetterOutlets& outlets);

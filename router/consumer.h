@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/clock.h"
+#include "common/range_set.h"
 #include "router/ids.h"
 #include "router/node_table.h"
 #include "segue/v1/peer.pb.h"
@@ -33,8 +34,8 @@ struct Consumer {
   /// The tag of delivery n of the present subscription is base + n.
   std::uint64_t base = 0;
   std::uint64_t delivered = 0;
-  /// Of those delivered, how many a client has settled, if it settles each once.
-  std::uint64_t settled = 0;
+  /// Of those delivered, what the client has settled; a number that it settles again counts once.
+  segue::RangeSet settled;
   /// Answers the Consume, until it is answered.
   Then on_subscribed;
   TimePoint deadline{};
@@ -46,7 +47,7 @@ struct Consumer {
   void end_subscription() {
     base += delivered;
     delivered = 0;
-    settled = 0;
+    settled.clear();
     state = State::kWaiting;
   }
 };

@@ -155,7 +155,7 @@ void DeliveryPath::on_settle(Session& session, const v1::Settle& settle) {
   if (translated.settle.settled_size() > 0) {
     for (const v1::SettledTags& settled : translated.settle.settled()) {
       if (settled.outcome() == v1::OUTCOME_EXTEND) continue;
-      consumer->settled += settled.tags().last() - settled.tags().first() + 1;
+      consumer->settled.add({settled.tags().first(), settled.tags().last()});
     }
     if (join->confirm_id != 0) {
       translated.settle.set_confirm_id(confirms_.add(join, *consumer->node, consumer->id));

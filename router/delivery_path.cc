@@ -209,7 +209,7 @@ void DeliveryPath::cancelled(ConsumerId id) {
 
 void DeliveryPath::remove_if_done(Consumer& consumer) {
   if (consumer.state != Consumer::State::kCancelled) return;
-  if (consumer.subscribe.no_ack() || consumer.settled >= consumer.delivered) {
+  if (consumer.subscribe.no_ack() || consumer.settled.count() >= consumer.delivered) {
     remove_cancelled(consumer);
   }
 }

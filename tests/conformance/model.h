@@ -20,7 +20,6 @@ enum class Mistake {
   kPurgeCountsUnacked,
   kRequeuedGoLast,
   kNewestAreDropped,
-  kDeathsAreForgotten,
 };
 
 /// A cluster as docs/semantics.md describes it: plain maps and vectors, nothing takes time. A

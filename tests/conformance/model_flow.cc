@@ -157,8 +157,7 @@ bool Model::forward(ModelQueue& source) {
 bool Model::forward_first(ModelQueue& source, int lane) {
   std::vector<ModelLetter>& letters = source.letters.at(lane);
   ModelLetter& letter = letters.front();
-  Seen seen = letter_of(letter, source);
-  if (mistake_ == Mistake::kDeathsAreForgotten) seen.deaths.resize(1);
+  const Seen seen = letter_of(letter, source);
   forwarded_ = true;
   std::set<std::string> there;
   for (const auto& [name, queue] : queues_) there.insert(name);

@@ -156,6 +156,27 @@ TEST_F(DeliveryPathTest, TellsOfSettlesOfCancelledConsumersWithNothingLeft) {
   EXPECT_EQ(client->next().settle_ok().error().code(), number(Code::kPreconditionFailed));
 }
 
+// What is left of a cancelled consumer can still be settled, and goes back with the session.
+TEST_F(DeliveryPathTest, ATagThatIsSettledTwiceDoesNotStandForAnother) {
+  const std::uint64_t id = consuming(7);
+  deliver(id, 1, 2);
+  client->next();
+  settle(7, 1, 1);
+  cancel(7, 2);
+  v1::QueueReply fence;
+  fence.set_request_id(n1.requests().at(0).request_id());
+  queue_reply("n1", fence);
+  EXPECT_EQ(client->next_reply().request_id(), 2u);
+  EXPECT_EQ(n1.settles().size(), 1u);
+  settle(7, 1, 1, 50);
+  const auto again = n1.settles();
+  ASSERT_EQ(again.size(), 1u);
+  settle_ok("n1", id, again.at(0).confirm_id(), Code::kPreconditionFailed);
+  EXPECT_EQ(client->next().settle_ok().error().code(), number(Code::kPreconditionFailed));
+  settle(7, 2, 2);
+  EXPECT_EQ(n1.settles().size(), 1u);
+}
+
 TEST_F(DeliveryPathTest, AnswersSettlesThatTheNodeCanNoLongerConfirm) {
   const std::uint64_t id = consuming(7);
   deliver(id, 1, 3);
