@@ -74,11 +74,11 @@ struct PolicyDescription {
 
 /// A space of names of its own; a session is in one.
 struct VhostOptions {
-  std::optional<std::uint64_t> max_queues;
+  std::optional<std::uint64_t> max_queues{};
   /// At each router.
-  std::optional<std::uint64_t> max_sessions;
+  std::optional<std::uint64_t> max_sessions{};
   /// Bytes of bodies in its queues, about.
-  std::optional<std::uint64_t> max_bytes;
+  std::optional<std::uint64_t> max_bytes{};
   /// One that exists takes over these limits; otherwise they must be equal.
   bool update = false;
 };
