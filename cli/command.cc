@@ -98,7 +98,7 @@ std::string overview_help(const std::vector<CommandEntry>& table) {
       "segue: a durable message broker's command line\n\nUsage: segue COMMAND [OPTIONS]\n\n"
       "Commands:\n";
   for (const CommandEntry& entry : table) {
-    out += "  " + padded(entry.path, 20) + entry.summary + "\n";
+    out += "  " + padded(entry.path, 22) + entry.summary + "\n";
   }
   out += kGlobalHelp;
   return out;
@@ -107,7 +107,7 @@ std::string overview_help(const std::vector<CommandEntry>& table) {
 std::string group_help(const std::vector<CommandEntry>& table, std::string_view group) {
   std::string out = "Usage: segue " + std::string(group) + " COMMAND [OPTIONS]\n\nCommands:\n";
   for (const CommandEntry& entry : table) {
-    if (group_of(entry) == group) out += "  " + padded(entry.path, 20) + entry.summary + "\n";
+    if (group_of(entry) == group) out += "  " + padded(entry.path, 22) + entry.summary + "\n";
   }
   out += kGlobalHelp;
   return out;

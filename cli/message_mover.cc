@@ -32,6 +32,7 @@ client::Status MessageMover::run() {
   }
   began_ = steady_clock::now();
   limit_ = status->ready;
+  delayed_ = status->delayed;
   if (options_.copy || options_.dry_run) {
     if (options_.copy) limit_ += status->unacked;
     return copy();

@@ -71,6 +71,8 @@ class MessageMover {
   /// OK also when it was interrupted (Console::stop_requested), and when messages were left.
   client::Status run();
   const Counts& counts() const { return counts_; }
+  /// Messages of the queue whose time to be delivered had not come when it began.
+  std::uint64_t delayed() const { return delayed_; }
 
  private:
   enum class Fate : std::uint8_t { kOpen, kMoved, kLeft };
@@ -113,6 +115,7 @@ class MessageMover {
   client::Connection& connection_;
   const Options& options_;
   Counts counts_;
+  std::uint64_t delayed_ = 0;
   std::uint64_t limit_ = 0;   // messages that were there at the beginning
   std::uint64_t looked_ = 0;  // in this session, and what was moved before it
   std::uint64_t last_tag_ = 0;

@@ -131,7 +131,10 @@ Status read_member(client::Message& to, const std::string& name, const JsonValue
                "\"; there are: body, body_base64, exchange, routing_key, mandatory, properties");
 }
 
-void write_properties(JsonWriter& json, const client::Properties& properties) {
+// Of a message that was delivered the wait is over: published again, it shall not wait again.
+enum class Delay : std::uint8_t { kShown, kOver };
+
+void write_properties(JsonWriter& json, const client::Properties& properties, Delay delay) {
   json.begin_object();
   for (const TextProperty& text : kTexts) {
     if (!(properties.*text.member).empty()) json.field(text.name, properties.*text.member);
@@ -148,8 +151,11 @@ void write_properties(JsonWriter& json, const client::Properties& properties) {
   if (properties.timestamp) {
     json.field("timestamp_ms", std::int64_t{properties.timestamp->time_since_epoch().count()});
   }
-  if (properties.delay.count() != 0) json.field("delay_ms", std::int64_t{properties.delay.count()});
-  if (properties.deliver_at) {
+  const bool shown = delay == Delay::kShown;
+  if (shown && properties.delay.count() != 0) {
+    json.field("delay_ms", std::int64_t{properties.delay.count()});
+  }
+  if (shown && properties.deliver_at) {
     json.field("deliver_at_ms", std::int64_t{properties.deliver_at->time_since_epoch().count()});
   }
   json.end_object();
@@ -190,7 +196,7 @@ std::string message_line(const std::string& queue, const DeliveredMessage& messa
   json.field("delivery_count", message.delivery_count);
   if (!(properties == client::Properties())) {
     json.key("properties");
-    write_properties(json, properties);
+    write_properties(json, properties, Delay::kOver);
   }
   write_body(json, message.body);
   json.end_object();
@@ -204,7 +210,7 @@ std::string browsed_line(const std::string& queue, const BrowsedMessage& message
   json.field("exchange", message.exchange).field("routing_key", message.routing_key);
   if (!(properties == client::Properties())) {
     json.key("properties");
-    write_properties(json, properties);
+    write_properties(json, properties, Delay::kShown);
   }
   json.field("body_bytes", message.body_bytes);
   if (message.body) write_body(json, *message.body);
@@ -214,7 +220,7 @@ std::string browsed_line(const std::string& queue, const BrowsedMessage& message
 
 std::string properties_text(const client::Properties& properties) {
   JsonWriter json;
-  write_properties(json, properties);
+  write_properties(json, properties, Delay::kShown);
   return json.take();
 }
 

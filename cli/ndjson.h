@@ -19,7 +19,7 @@ namespace segue::cli {
 ///                     "delay_ms": 5000, "group_id": "customer 7", ...}}
 ///
 /// A body that is not UTF-8 is "body_base64" instead. A delivery has "queue", "redelivered" and
-/// "delivery_count" too, which publishing ignores.
+/// "delivery_count" too, which publishing ignores, and no delay, which is over.
 
 /// Reads a message; exchange, key and mandatory not given are those of `defaults`. INVALID_CONFIG
 /// says which member is wrong; a member that does not exist is refused.

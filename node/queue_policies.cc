@@ -128,11 +128,35 @@ Status check_policy(const v1::PolicyDefinition& policy) {
   return {};
 }
 
+namespace {
+
+/// What policies say and what has no effect without, or beside, something else: a declare would be
+/// refused with it.
+void take_out_idle(const v1::QueueDefinition& queue, v1::QueueDefinition& definition) {
+  const auto has = [&](const QueueArgument& argument) {
+    return value_of(definition, argument) != nullptr;
+  };
+  const auto take_out = [&](const QueueArgument& argument) {
+    if (value_of(queue, argument) == nullptr) {
+      definition.mutable_arguments()->erase(std::string(argument.name));
+    }
+  };
+  if (!has(kDeadLetterExchange)) take_out(kDeadLetterRoutingKey);
+  if (is_set(definition, kMessageGroups)) take_out(kRetryDelay);
+  if (!has(kRetryDelay)) {
+    take_out(kRetryDelayMax);
+    take_out(kRetryFactor);
+  }
+}
+
+}  // namespace
+
 v1::QueueDefinition in_force(const v1::QueueDefinition& queue, const Policies::Values& values) {
   v1::QueueDefinition definition = queue;
   for (const auto& [name, said] : those_in_force(queue, values)) {
     (*definition.mutable_arguments())[name] = *said.value;
   }
+  take_out_idle(queue, definition);
   return definition;
 }
 

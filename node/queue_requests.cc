@@ -195,7 +195,9 @@ void QueueRequests::check_delete(const v1::QueueDelete& conditions, HostedQueue&
             std::to_string(unacked) + " unacked messages" +
             (dead == 0 ? "" : ", and " + std::to_string(dead) + " dead letters to forward") +
             (delayed == 0 ? "" : ", and " + std::to_string(delayed) + " delayed ones") +
-            "; purge it, or delete it without if_empty");
+            (delayed == 0 ? "; purge it, or delete it without if_empty"
+                          : "; a purge leaves delayed ones, so cancel those too, or delete it "
+                            "without if_empty"));
   }
   describe(hosted, *reply.mutable_queue());
 }

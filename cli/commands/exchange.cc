@@ -27,7 +27,8 @@ class ExchangeDeclare final : public SessionCommand {
     options.offer("alternate", OptionTable::Names::kExchanges);
     options.custom(
         {"argument", 'a', "NAME=VALUE",
-         "an argument; VALUE is a whole number, true, false, or else text; may be given again"},
+         "an argument; VALUE is a whole number, true, false, or else text (in double quotes "
+         "always); may be given again"},
         [this](std::string_view value) { return add_assignment(settings_.arguments, value); });
     options.repeatable("argument");
   }

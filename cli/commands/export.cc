@@ -38,7 +38,9 @@ constexpr const char* kDescription =
     "acknowledged\n"
     "later is there twice if the stream is imported. What is published meanwhile is left out, but "
     "for\n"
-    "as many messages as were acknowledged.\n"
+    "as many messages as were acknowledged. Delayed messages are not in it, and are told of; what "
+    "was\n"
+    "delayed and is there now will not be delayed again when it is imported.\n"
     "\n"
     "With --remove messages are taken from the queue: as many as were ready when the command "
     "began\n"
@@ -108,6 +110,7 @@ class ExportCommand final : public SessionCommand {
     const std::uint64_t there = status->ready + (remove_ ? 0 : status->unacked);
     limit_ = std::min(there, count_.value_or(UINT64_MAX));
     there_ = there;
+    delayed_ = status->delayed;
     const SystemClock clock;
     SystemRandom random;
     if (!console.write(writer_.header({queue_, clock.wall_ms(), random.next_u64()}))) {
@@ -131,6 +134,10 @@ class ExportCommand final : public SessionCommand {
     const ExportTotals& totals = writer_.totals();
     console.note("segue: exported " + counted(totals.messages, "message") + " of '" +
                  printable(queue_) + "', " + human_bytes(totals.body_bytes));
+    if (delayed_ > 0) {
+      console.note("segue: not in it: " + counted(delayed_, "delayed message") +
+                   ", whose time had not come (`segue browse --delayed` shows them)");
+    }
     if (left_out_ > 0) {
       console.note("segue: left out: " + counted(left_out_, "message") +
                    (remove_ ? " that were there at the beginning: damaged on the node's disk "
@@ -273,6 +280,7 @@ class ExportCommand final : public SessionCommand {
   std::vector<std::string> filters_;
   MessageFilter filter_;
   std::uint64_t there_ = 0;  // when it began
+  std::uint64_t delayed_ = 0;
   std::uint64_t limit_ = 0;
   std::uint64_t taken_ = 0;  // out of the queue
   ExportWriter writer_;

@@ -209,6 +209,9 @@ class ImportCommand final : public SessionCommand {
       (void)wire.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
       client::MessageHeader header = client::from_wire(wire);
       header.mandatory = false;
+      // They have waited: a stream has none whose time had not come.
+      header.properties.delay = {};
+      header.properties.deliver_at.reset();
       if (!route_) {
         header.exchange.clear();
         header.routing_key = queue_;

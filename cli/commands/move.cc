@@ -37,7 +37,8 @@ constexpr const char* kDescription =
     "\n"
     "With --copy the queue stays as it is; what consumers hold is copied, too.\n"
     "\n"
-    "A message keeps its properties. One that goes back loses x-death, x-first-death-* and\n"
+    "A message keeps its properties, but for its delay, which is over. One that goes back loses "
+    "x-death, x-first-death-* and\n"
     "x-last-death-*: with them its next death could count as a cycle, and drop it; and\n"
     "x-deduplication-id, since it is no repeat (--keep-headers leaves them). Elsewhere they stay,\n"
     "unless --strip-headers. To an exchange it goes with the key with which it\n"
@@ -128,6 +129,10 @@ class MoveCommand final : public SessionCommand {
     if (!console.write(json_ ? json_of(counts) : text_of(counts))) return output_failed(console);
     if (!console.flush()) return output_failed(console);
     tell(console, counts);
+    if (mover.delayed() > 0) {
+      console.note("segue: not looked at: " + counted(mover.delayed(), "delayed message") +
+                   ", whose time had not come (`segue browse --delayed` shows them)");
+    }
     if (!status) return failed(console, status.error());
     if (!counts.all_moved()) return kExitRefused;
     if (console.stop_requested()) return kExitInterrupted;

@@ -85,12 +85,12 @@ class PublishCommand final : public SessionCommand {
     options.flag(header_.mandatory, {"mandatory", 0, "",
                                      "have messages returned that no queue "
                                      "takes; counts as failure"});
-    options.custom(
-        {"header", 0, "NAME=VALUE",
-         "a header; VALUE is a whole number, true, false, or else text; may be given again"},
-        [this](std::string_view value) {
-          return add_assignment(header_.properties.headers, value);
-        });
+    options.custom({"header", 0, "NAME=VALUE",
+                    "a header; VALUE is a whole number, true, false, or else text (in double "
+                    "quotes always); may be given again"},
+                   [this](std::string_view value) {
+                     return add_assignment(header_.properties.headers, value);
+                   });
     options.repeatable("header");
     options.text(header_.properties.content_type, {"content-type", 0, "TYPE", "e.g. text/plain"});
     options.number(priority_, {"priority", 0, "N", "for queues with priorities (0)"}, 0, 255);

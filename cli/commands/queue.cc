@@ -125,7 +125,8 @@ class QueueDeclare final : public SessionCommand {
                    });
     options.custom(
         {"argument", 'a', "NAME=VALUE",
-         "another argument; VALUE is a whole number, true, false, or else text; may be given "
+         "another argument; VALUE is a whole number, true, false, or else text (in double quotes "
+         "always); may be given "
          "again"},
         [this](std::string_view value) { return add_assignment(settings_.arguments, value); });
     options.repeatable("argument");

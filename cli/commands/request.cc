@@ -42,7 +42,8 @@ class RequestCommand final : public SessionCommand {
     options.text(message_.header.properties.content_type,
                  {"content-type", 0, "TYPE", "e.g. text/plain"});
     options.custom({"header", 0, "NAME=VALUE",
-                    "a header; VALUE is a whole number, true, false, or else text; may be given "
+                    "a header; VALUE is a whole number, true, false, or else text (in double "
+                    "quotes always); may be given "
                     "again"},
                    [this](std::string_view value) {
                      return add_assignment(message_.header.properties.headers, value);

@@ -38,8 +38,6 @@ TEST(Ndjson, ReadsWhatItWrites) {
   properties.message_id = "m1";
   properties.delivery_mode = 2;
   properties.timestamp = client::Timestamp(std::chrono::milliseconds(-5));
-  properties.delay = std::chrono::milliseconds(1500);
-  properties.deliver_at = client::Timestamp(std::chrono::milliseconds(1'700'000'000'000));
   properties.group_id = "customer 7";
   properties.headers = {{"bytes", client::Bytes{std::string("\0\xFF", 2)}},
                         {"time", client::Timestamp(std::chrono::milliseconds(7))},
@@ -54,6 +52,22 @@ TEST(Ndjson, ReadsWhatItWrites) {
   EXPECT_EQ(message->header.exchange, "ex");
   EXPECT_EQ(message->header.routing_key, "key");
   EXPECT_EQ(message->header.properties, properties);
+}
+
+TEST(Ndjson, TheDelayOfWhatWasDeliveredIsOver) {
+  client::Properties properties;
+  properties.delay = std::chrono::milliseconds(1500);
+  properties.deliver_at = client::Timestamp(std::chrono::milliseconds(1'700'000'000'000));
+  properties.group_id = "customer 7";
+  const auto delivered = parse_message(message_line("q", {"", "q", "b", false, 0}, properties), {});
+  ASSERT_TRUE(delivered.is_ok()) << delivered.status().message();
+  EXPECT_EQ(delivered->header.properties.delay.count(), 0);
+  EXPECT_FALSE(delivered->header.properties.deliver_at);
+  EXPECT_EQ(delivered->header.properties.group_id, "customer 7");
+  // Looked at while it waits, it has one.
+  const auto browsed = parse_message(browsed_line("q", {1, "", "q", "b", 1}, properties), {});
+  ASSERT_TRUE(browsed.is_ok()) << browsed.status().message();
+  EXPECT_EQ(browsed->header.properties, properties);
 }
 
 TEST(Ndjson, WritesTextBodiesAsText) {

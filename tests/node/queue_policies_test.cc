@@ -52,6 +52,25 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+TEST(QueuePolicies, WhatCannotActIsNotInForce) {
+  Policies policies;
+  policies.set(with(with(with(policy("p", "^a"), "retry-delay", 3000), "retry-factor", 2),
+                    "dead-letter-routing-key", "dead"));
+  const v1::QueueDefinition plain = effective_of(queue("a"), policies).definition;
+  EXPECT_TRUE(plain.arguments().contains("x-retry-delay"));
+  EXPECT_TRUE(plain.arguments().contains("x-retry-factor"));
+  EXPECT_FALSE(plain.arguments().contains("x-dead-letter-routing-key")) << "there is no exchange";
+
+  v1::QueueDefinition groups = queue("a");
+  (*groups.mutable_arguments())["x-message-groups"].set_bool_value(true);
+  (*groups.mutable_arguments())["x-dead-letter-exchange"].set_string_value("");
+  const EffectiveQueue effective = effective_of(groups, policies);
+  EXPECT_FALSE(effective.definition.arguments().contains("x-retry-delay"));
+  EXPECT_FALSE(effective.definition.arguments().contains("x-retry-factor"));
+  EXPECT_TRUE(effective.definition.arguments().contains("x-dead-letter-routing-key"));
+  EXPECT_EQ(effective.settings.size(), 3u);
+}
+
 TEST(QueuePolicies, TakesEveryArgumentThatCanBeChangedInPlace) {
   v1::PolicyDefinition all = policy("p", "^a");
   for (const char* key : {"message-ttl", "expires", "max-length", "max-length-bytes",
