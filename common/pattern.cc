@@ -24,6 +24,12 @@ Result<Pattern> Pattern::compile(std::string_view expression) {
   options.set_max_mem(kMaxMemory);
   auto compiled = std::make_shared<const re2::RE2>(
       re2::StringPiece(expression.data(), expression.size()), options);
+  if (compiled->ok() && compiled->ProgramSize() > kMaxSteps) {
+    return Status(Code::kPreconditionFailed,
+                  "the regular expression has " + std::to_string(compiled->ProgramSize()) +
+                      " steps when it is compiled, and at most " + std::to_string(kMaxSteps) +
+                      " are taken; repeat less in it");
+  }
   if (compiled->ok()) return Pattern(std::move(compiled));
   return Status(Code::kPreconditionFailed,
                 "it is not a regular expression in the syntax of RE2: " + compiled->error());

@@ -20,6 +20,9 @@ class Pattern {
  public:
   /// Most bytes of an expression.
   static constexpr std::size_t kMaxBytes = 1024;
+  /// Most steps of its compiled form. A match may take so many for each byte of a text, and
+  /// policies are matched with every queue: (.?){999} is short and would stop a node for seconds.
+  static constexpr int kMaxSteps = 3000;
 
   /// RE2's syntax: that of Perl without what needs backtracking (back references, looking around).
   /// PRECONDITION_FAILED says what is wrong with it.

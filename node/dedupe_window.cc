@@ -11,8 +11,6 @@ namespace segue::node {
 
 namespace {
 
-/// What one id takes, about: in the table with its bucket, and in the order.
-constexpr std::uint64_t kEntryBytes = 88;
 /// Of the second half of the hash.
 constexpr std::uint64_t kHighSeed = 0x9e3779b97f4a7c15;
 /// An entry as it stands in a checkpoint: both halves of the hash and the time, little-endian.
@@ -87,6 +85,10 @@ void DedupeWindow::forget_old(std::int64_t now_ms, std::size_t most) {
     if (!is_over(order_.front().time_ms, now_ms)) return;
     forget_oldest();
   }
+}
+
+void DedupeWindow::forget(std::uint64_t count) {
+  for (; count > 0 && !order_.empty(); --count) forget_oldest();
 }
 
 void DedupeWindow::clear() {

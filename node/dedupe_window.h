@@ -35,6 +35,9 @@ struct DedupeHash {
 /// Each step costs the same however many ids there are. Reactor's thread.
 class DedupeWindow {
  public:
+  /// What one id takes, about: in the table with its bucket, and in the order.
+  static constexpr std::uint64_t kEntryBytes = 88;
+
   /// What is remembered counts in the budget, which outlives this.
   explicit DedupeWindow(MemoryBudget& memory) : memory_(memory) {}
   ~DedupeWindow();
@@ -55,6 +58,8 @@ class DedupeWindow {
   void add(const DedupeId& id, std::int64_t time_ms);
   /// Forgets ids whose time is over, `most` at once.
   void forget_old(std::int64_t now_ms, std::size_t most);
+  /// Forgets the oldest ids before their time.
+  void forget(std::uint64_t count);
   void count_duplicates(std::uint64_t messages) { duplicates_ += messages; }
 
   std::uint64_t duplicates() const { return duplicates_; }

@@ -39,6 +39,8 @@ class MemoryBudget {
     return used() > aim ? used() - aim : 0;
   }
   bool above_block_mark() const { return used() > for_messages() / 100 * 70; }
+  /// What the deduplication windows of the node may take of it, together.
+  std::uint64_t ids_limit() const { return for_messages() / 4; }
   bool below_unblock_mark() const { return used() < for_messages() / 100 * 66; }
 
  private:

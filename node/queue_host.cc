@@ -10,6 +10,7 @@
 #include "node/auto_delete.h"
 #include "node/checkpointer.h"
 #include "node/dead_letter_forwarder.h"
+#include "node/dedupe_memory.h"
 #include "node/delay_keeper.h"
 #include "node/delivery.h"
 #include "node/expiry_sweep.h"
@@ -90,6 +91,7 @@ struct QueueHost::Parts {
         log(logger),
         memory(given.memory_limit),
         gate(memory, given.free_disk_limit, given.checkpoint_after_bytes() * kWalAhead),
+        dedupe_memory(queues, memory, logger),
         auto_delete(queues, clock, std::move(request_delete)),
         unused(queues, auto_delete, clock) {}
 
@@ -100,6 +102,7 @@ struct QueueHost::Parts {
   MemoryBudget memory;
   PublishGate gate;
   QueueTable queues;
+  DedupeMemory dedupe_memory;
   storage::MissingMessages missing;
   AutoDelete auto_delete;
   UnusedQueues unused;
@@ -134,12 +137,6 @@ struct QueueHost::Parts {
     open().dead_letters.start(*dead_letter_outlets);
   }
   QueueDurability durability_of(const v1::QueueDefinition& definition) const;
-  void forget_old_ids() {
-    constexpr std::size_t kMostAtOnce = 10'000;
-    for (std::size_t i = 0; i < queues.dedupes().size(); ++i) {
-      queues.dedupes()[i].dedupe->forget_old(clock.wall_ms, kMostAtOnce);
-    }
-  }
   void end_rests() {
     std::vector<HostedQueue*> rested;
     for (std::size_t i = 0; i < queues.resting().size(); ++i) {
@@ -363,7 +360,7 @@ void QueueHost::on_tick(TimePoint now, std::int64_t wall_ms) {
   parts.log_gate();
   parts.auto_delete.on_tick();
   parts.unused.on_tick();
-  parts.forget_old_ids();
+  parts.dedupe_memory.on_tick(now, wall_ms);
   open.subscriptions.on_tick();
   open.read_ahead.on_tick();
   open.spiller.on_tick();

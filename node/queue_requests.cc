@@ -328,9 +328,11 @@ void QueueRequests::describe_vhost(const std::string& vhost,
   for (const QueueId id : policies_->queues_in(vhost)) {
     const HostedQueue* hosted = queues_.find_queue(id);
     if (hosted == nullptr) continue;
-    std::as_const(*hosted).each_lane([&](const HostedQueue& lane) {
+    const auto add = [&](const HostedQueue& lane) {
       bytes += disk_.stored(lane.queue.id()).body_bytes + lane.queue.unstored_bytes();
-    });
+    };
+    std::as_const(*hosted).each_lane(add);
+    if (hosted->delay_lane != nullptr) add(*hosted->delay_lane);
   }
   description.set_bytes(bytes);
 }

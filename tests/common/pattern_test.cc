@@ -29,6 +29,11 @@ TEST(Pattern, IsBoundedInSize) {
   EXPECT_FALSE(Pattern::compile(std::string(Pattern::kMaxBytes + 1, 'a')).is_ok());
   // Small as a text, large compiled.
   EXPECT_FALSE(Pattern::compile("((a{100}){100}){100}").is_ok());
+  const auto costly = Pattern::compile("(.?){999}x{999}$");
+  ASSERT_FALSE(costly.is_ok());
+  EXPECT_NE(costly.status().message().find("at most 3000"), std::string::npos)
+      << costly.status().message();
+  EXPECT_TRUE(Pattern::compile("^[\\pL\\pN_]+-\\pL+$").is_ok());
 }
 
 TEST(Pattern, WhatWouldBacktrackForeverDoesNot) {

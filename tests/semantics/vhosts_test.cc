@@ -169,6 +169,22 @@ TEST_F(Vhosts, Line33LimitsOfQueuesAndSessions) {
   EXPECT_TRUE(open("small"));
 }
 
+TEST_F(Vhosts, Line33DelayedMessagesFillOneToo) {
+  vhost("small", {.max_bytes = 1000});
+  auto small = open("small");
+  ASSERT_TRUE(small);
+  ASSERT_TRUE(small->admin().declare_queue("q"));
+  Message later = Message::to_queue("q", std::string(600, 'x'));
+  later.header.properties.delay = std::chrono::hours(1);
+  std::string refused;
+  for (const auto deadline = std::chrono::steady_clock::now() + kLong;
+       refused.empty() && std::chrono::steady_clock::now() < deadline;) {
+    const auto fate = small->publisher().publish_confirmed(later).get();
+    if (!fate) refused = fate.error().text;
+  }
+  EXPECT_NE(refused.find("max_bytes is 1000"), std::string::npos) << refused;
+}
+
 TEST_F(Vhosts, Line33AFullOneTakesNoPublishesUntilItHasRoom) {
   vhost("small", {.max_bytes = 1000});
   auto small = open("small");
