@@ -35,10 +35,11 @@ inline bool skip(std::string_view& bytes, std::size_t count) {
 
 }  // namespace wire
 
-/// Calls visit(number, value) for each length-delimited field (texts, bytes, messages), in the
-/// order in which they stand there; false if the bytes are no message.
-template <typename Visit>
-bool for_each_field(std::string_view bytes, const Visit& visit) {
+/// Calls visit(number, value) for each length-delimited field (texts, bytes, messages), and
+/// visit_number(number, value) for each whole number, in the order in which they stand there; false
+/// if the bytes are no message.
+template <typename Visit, typename VisitNumber>
+bool for_each_field(std::string_view bytes, const Visit& visit, const VisitNumber& visit_number) {
   while (!bytes.empty()) {
     std::uint64_t tag = 0;
     std::uint64_t value = 0;
@@ -46,6 +47,7 @@ bool for_each_field(std::string_view bytes, const Visit& visit) {
     switch (tag & 7) {
       case wire::kVarint:
         if (!wire::read_varint(bytes, &value)) return false;
+        visit_number(tag >> 3, value);
         break;
       case wire::kFixed64:
         if (!wire::skip(bytes, 8)) return false;
@@ -63,6 +65,12 @@ bool for_each_field(std::string_view bytes, const Visit& visit) {
     }
   }
   return true;
+}
+
+/// The same of length-delimited fields alone.
+template <typename Visit>
+bool for_each_field(std::string_view bytes, const Visit& visit) {
+  return for_each_field(bytes, visit, [](std::uint64_t /*number*/, std::uint64_t /*value*/) {});
 }
 
 }  // namespace segue
