@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <string>
 
@@ -14,6 +16,16 @@ inline constexpr std::chrono::seconds kPatience{300};
 
 /// A connection that waits as long as kPatience for everything, with a window of 20,000 messages.
 Result<client::Connection> connect(const TestBed& bed);
+
+/// The process of its node.
+pid_t node_pid(TestBed& bed);
+
+/// Kills its node (SIGKILL) and starts it again. Returns once it runs, not once it is ready.
+Status restart_node(TestBed& bed);
+
+/// Waits until the node gives the counts of the queue.
+Result<client::QueueDescription> wait_available(client::Connection& connection,
+                                                const std::string& queue);
 
 /// INTERNAL_ERROR: `what` did not work, and why.
 Status failed(const std::string& what, const client::Error& error);

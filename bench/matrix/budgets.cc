@@ -1,7 +1,5 @@
 #include "bench/matrix/budgets.h"
 
-#include <signal.h>
-
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -39,30 +37,6 @@ std::string line(const char* format, Values... values) {
   char text[256];
   std::snprintf(text, sizeof text, format, values...);
   return std::string("| ") + text + " |\n";
-}
-
-pid_t node_pid(TestBed& bed) {
-  for (const auto& member : bed.cluster().members()) {
-    if (member.id == "n1") return member.pid;
-  }
-  return -1;
-}
-
-Status restart_node(TestBed& bed) {
-  SEGUE_RETURN_IF_ERROR(bed.cluster().end("n1", SIGKILL, seconds(20)));
-  return bed.cluster().start_again("n1");
-}
-
-// Waits until the node gives the counts of the queue.
-Result<client::QueueDescription> wait_available(client::Connection& connection,
-                                                const std::string& queue) {
-  const Stopwatch watch;
-  while (watch.seconds() < static_cast<double>(kPatience.count())) {
-    const auto status = connection.admin().queue_status(queue);
-    if (status && status.value().available) return status.value();
-    std::this_thread::sleep_for(kPause);
-  }
-  return Status(Code::kTimeout, "queue " + queue + " does not come back");
 }
 
 // Memory that was only of use to what was just done goes back within a moment.

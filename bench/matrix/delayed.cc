@@ -1,7 +1,5 @@
 #include "bench/matrix/delayed.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -36,13 +34,6 @@ std::int64_t wall_ms() {
       .count();
 }
 
-pid_t node_pid(TestBed& bed) {
-  for (const auto& member : bed.cluster().members()) {
-    if (member.id == "n1") return member.pid;
-  }
-  return -1;
-}
-
 /// A body says which message it is, and when it is due.
 struct Body {
   std::uint64_t number = 0;
@@ -62,16 +53,6 @@ Status publish_all(client::Connection& connection, std::uint64_t count, std::int
   const auto confirmed = connection.publisher().wait_for_confirms(kPatience);
   if (!confirmed) return failed("publish", confirmed.error());
   return Status::ok();
-}
-
-Result<client::QueueDescription> queue_when_back(client::Connection& connection) {
-  const auto deadline = Clock::now() + kPatience;
-  while (Clock::now() < deadline) {
-    const auto status = connection.admin().queue_status(kQueue);
-    if (status && status->available) return *status;
-    std::this_thread::sleep_for(milliseconds(5));
-  }
-  return Status(Code::kTimeout, "the queue does not come back");
 }
 
 /// How late each message came, in milliseconds.
@@ -123,10 +104,9 @@ Result<std::string> measure_delayed(const BudgetOptions& options) {
   const double publishing = std::chrono::duration<double>(Clock::now() - begin).count();
   const ProcessMemory filled = memory_of(node_pid(bed));
   options.progress("kill -9 and recovery");
-  SEGUE_RETURN_IF_ERROR(bed.cluster().end("n1", SIGKILL, seconds(20)));
   const auto killed = Clock::now();
-  SEGUE_RETURN_IF_ERROR(bed.cluster().start_again("n1"));
-  const auto status = queue_when_back(connection);
+  SEGUE_RETURN_IF_ERROR(restart_node(bed));
+  const auto status = wait_available(connection, kQueue);
   if (!status) return status.status();
   const double recovery = std::chrono::duration<double>(Clock::now() - killed).count();
   if (wall_ms() > first_ms) return Status(Code::kTimeout, "publishing took too long");

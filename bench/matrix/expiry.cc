@@ -1,7 +1,5 @@
 #include "bench/matrix/expiry.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -37,13 +35,6 @@ struct Sample {
   std::uint64_t file_bytes = 0;
   std::uint64_t valid_bytes = 0;
 };
-
-pid_t node_pid(TestBed& bed) {
-  for (const auto& member : bed.cluster().members()) {
-    if (member.id == "n1") return member.pid;
-  }
-  return -1;
-}
 
 /// When each is due at the earliest: from before it was published.
 Status publish_all(client::Connection& connection, std::uint64_t count,
@@ -92,18 +83,6 @@ double lateness(const Sample& sample, const std::vector<Clock::time_point>& due)
   return std::max(0.0, std::chrono::duration<double>(sample.asked - due[gone]).count());
 }
 
-Status restart_node(TestBed& bed, client::Connection& connection) {
-  SEGUE_RETURN_IF_ERROR(bed.cluster().end("n1", SIGKILL, seconds(20)));
-  SEGUE_RETURN_IF_ERROR(bed.cluster().start_again("n1"));
-  const auto deadline = Clock::now() + kPatience;
-  while (Clock::now() < deadline) {
-    const auto status = connection.admin().queue_status(kQueue);
-    if (status && status->available) return Status::ok();
-    std::this_thread::sleep_for(milliseconds(5));
-  }
-  return Status(Code::kTimeout, "the queue does not come back");
-}
-
 }  // namespace
 
 Result<std::string> measure_expiry(const BudgetOptions& options) {
@@ -123,7 +102,9 @@ Result<std::string> measure_expiry(const BudgetOptions& options) {
   const double publishing = std::chrono::duration<double>(Clock::now() - begin).count();
   const ProcessMemory filled = memory_of(node_pid(bed));
   options.progress("kill -9 and recovery");
-  SEGUE_RETURN_IF_ERROR(restart_node(bed, connection));
+  SEGUE_RETURN_IF_ERROR(restart_node(bed));
+  const auto back = wait_available(connection, kQueue);
+  if (!back) return back.status();
   options.progress("they expire");
 
   std::vector<double> late;
