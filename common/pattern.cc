@@ -35,6 +35,10 @@ Result<Pattern> Pattern::compile(std::string_view expression) {
                 "it is not a regular expression in the syntax of RE2: " + compiled->error());
 }
 
+int Pattern::steps() const {
+  return compiled_->ProgramSize();
+}
+
 bool Pattern::matches(std::string_view text) const {
   return re2::RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), *compiled_);
 }

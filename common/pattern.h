@@ -28,6 +28,9 @@ class Pattern {
   /// PRECONDITION_FAILED says what is wrong with it.
   static Result<Pattern> compile(std::string_view expression);
 
+  /// Of its compiled form: what matching may cost for each byte of a text.
+  int steps() const;
+
   /// Whether it is found anywhere in `text`; ^ and $ bind it to the ends.
   bool matches(std::string_view text) const;
 

@@ -8,6 +8,8 @@ namespace segue {
 struct Policies::Policy {
   v1::PolicyDefinition definition;
   std::optional<Pattern> pattern;
+
+  std::uint64_t steps() const { return pattern ? static_cast<std::uint64_t>(pattern->steps()) : 0; }
 };
 
 bool Policies::applies_to(const v1::PolicyDefinition& definition, Target target) {
@@ -29,6 +31,7 @@ void Policies::set(const v1::PolicyDefinition& definition) {
   };
   std::vector<Shared>& order = by_vhost_[definition.vhost()];
   Shared shared = std::move(policy);
+  steps_ += shared->steps();
   order.insert(std::upper_bound(order.begin(), order.end(), shared, counts_more), shared);
   policies_[{definition.vhost(), definition.name()}] = std::move(shared);
   ++generation_;
@@ -39,6 +42,7 @@ void Policies::erase(std::string_view vhost, std::string_view name) {
   if (found == policies_.end()) return;
   const auto order = by_vhost_.find(vhost);
   std::erase(order->second, found->second);
+  steps_ -= found->second->steps();
   if (order->second.empty()) by_vhost_.erase(order);
   policies_.erase(found);
   ++generation_;
@@ -47,6 +51,7 @@ void Policies::erase(std::string_view vhost, std::string_view name) {
 void Policies::clear() {
   policies_.clear();
   by_vhost_.clear();
+  steps_ = 0;
   ++generation_;
 }
 

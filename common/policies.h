@@ -43,6 +43,8 @@ class Policies {
   std::vector<const v1::PolicyDefinition*> all() const;
   std::size_t count() const { return policies_.size(); }
   std::size_t count(std::string_view vhost) const;
+  /// Of all patterns together (Pattern::steps): what looking at one queue may cost.
+  std::uint64_t steps() const { return steps_; }
 
   /// What is said of the name: of each key what the policy with the highest priority says, of equal
   /// ones the one whose name comes first.
@@ -71,6 +73,7 @@ class Policies {
   // Of each virtual host, the one that counts most first.
   std::map<std::string, std::vector<Shared>, std::less<>> by_vhost_;
   std::uint64_t generation_ = 0;
+  std::uint64_t steps_ = 0;
 };
 
 inline constexpr std::string_view kApplyToQueues = "queues";

@@ -9,10 +9,10 @@
 namespace segue::node {
 namespace {
 
-// Queues that are looked at in one step, and matches of patterns: some microseconds and less than
-// one each.
-constexpr std::size_t kQueuesPerStep = 200;
-constexpr std::size_t kMatchesPerStep = 2000;
+// Queues that are looked at in one step, some microseconds each; and the steps of all their
+// patterns, which may cost a microsecond for a long name. An ordinary pattern has some twenty.
+constexpr std::uint64_t kQueuesPerStep = 200;
+constexpr std::uint64_t kPatternStepsPerStep = 40'000;
 
 }  // namespace
 
@@ -123,8 +123,9 @@ std::vector<QueueId> LocalQueues::queues_in(std::string_view vhost) const {
 
 void LocalQueues::step() {
   if (remaining_ == 0) return;
-  std::size_t queues = std::clamp<std::size_t>(
-      kMatchesPerStep / std::max<std::size_t>(1, state_.policies().count()), 1, kQueuesPerStep);
+  std::size_t queues = std::clamp<std::uint64_t>(
+      kPatternStepsPerStep / std::max<std::uint64_t>(1, state_.policies().steps()), 1,
+      kQueuesPerStep);
   for (queues = std::min(queues, remaining_); queues > 0 && !held_.empty(); --queues) {
     auto at = held_.lower_bound(next_);
     if (at == held_.end()) at = held_.begin();

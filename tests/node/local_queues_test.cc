@@ -118,6 +118,16 @@ TEST_F(LocalQueuesTest, ManyQueuesTakeManySteps) {
   EXPECT_EQ(steps_until_done(), 4);
 }
 
+TEST_F(LocalQueuesTest, ACostlyPatternTakesMoreSteps) {
+  for (std::uint64_t id = 1; id <= 1000; ++id) queue(id);
+  policy("(.?){250}", 5);
+  EXPECT_GT(steps_until_done(), 50);
+  EXPECT_EQ(held_[1000], 5);
+  policy(".", 6);
+  EXPECT_EQ(steps_until_done(), 5) << "its cost went with it";
+  EXPECT_EQ(held_[1000], 6);
+}
+
 TEST_F(LocalQueuesTest, AChangeDuringTheSweepReachesAll) {
   for (std::uint64_t id = 1; id <= 1000; ++id) queue(id);
   policy(".", 5);
