@@ -74,8 +74,9 @@ std::optional<client::MessageHeader> redriven(const RedrivePlan& plan,
   if (!plan.keep_headers && !plan.to_exchange && !plan.to_queue) {
     strip_deaths(to.properties.headers);
   }
-  // It is no repeat: a window that remembers it would swallow it.
-  if (!plan.keep_headers) to.properties.headers.erase("x-deduplication-id");
+  // It is no repeat. A window that remembers the id would swallow the message and confirm it, and
+  // then it would be gone.
+  to.properties.headers.erase("x-deduplication-id");
   return to;
 }
 

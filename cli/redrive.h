@@ -26,8 +26,8 @@ struct RedrivePlan {
 /// nothing if the message tells of none.
 std::optional<std::string> death_queue(const client::Properties& properties, bool first);
 
-/// The header to publish a message with that has `header`: all its properties, mandatory. Nothing
-/// if it shall go back and does not say where it died.
+/// The header to publish a message with that has `header`: all its properties but its delay and
+/// its x-deduplication-id, mandatory. Nothing if it shall go back and does not say where it died.
 std::optional<client::MessageHeader> redriven(const RedrivePlan& plan,
                                               const client::MessageHeader& header);
 

@@ -37,13 +37,18 @@ TEST(Redrive, GoesBackWithoutTheHeadersOfDeaths) {
   EXPECT_EQ(first->properties.headers.size(), 4u);
 }
 
-TEST(Redrive, WhatGoesBackIsNoRepeatOfWhatIsRemembered) {
+TEST(Redrive, NothingIsARepeatOfWhatIsRemembered) {
   RedrivePlan plan;
   client::MessageHeader message = letter();
   message.properties.headers["x-deduplication-id"] = "7";
   EXPECT_EQ(redriven(plan, message)->properties.headers, (client::Table{{"mine", 1}}));
   plan.keep_headers = true;
-  EXPECT_TRUE(redriven(plan, message)->properties.headers.contains("x-deduplication-id"));
+  EXPECT_FALSE(redriven(plan, message)->properties.headers.contains("x-deduplication-id"));
+  plan.to_queue = "q";
+  EXPECT_FALSE(redriven(plan, message)->properties.headers.contains("x-deduplication-id"));
+  plan.to_queue.reset();
+  plan.to_exchange = "x";
+  EXPECT_FALSE(redriven(plan, message)->properties.headers.contains("x-deduplication-id"));
 }
 
 TEST(Redrive, FindsTheQueueInTheArrayToo) {

@@ -47,6 +47,26 @@ TEST_F(Move, Line32DeadLettersGoBackInOrderAsTheyWere) {
   EXPECT_EQ(segue({"move", "work-dlq"}).code, 3);
 }
 
+TEST_F(Move, Line32AWindowThatRemembersAMessageDoesNotSwallowIt) {
+  queue("work-dlq");
+  queue("work", {{"x-dead-letter-exchange", ""},
+                 {"x-dead-letter-routing-key", "work-dlq"},
+                 {"x-deduplication-window", 600'000}});
+  for (const std::vector<std::string>& where :
+       {std::vector<std::string>{}, {"--keep-headers"}, {"--to-queue", "work"}}) {
+    Message message = Message::to_queue("work", "m");
+    message.header.properties.headers["x-deduplication-id"] = std::to_string(where.size());
+    ASSERT_TRUE(connection().publisher().publish_confirmed(std::move(message)).get());
+    wait_for_ready("work", 1);
+    reject_all("work");
+    std::vector<std::string> command{"move", "work-dlq"};
+    command.insert(command.end(), where.begin(), where.end());
+    const Ran moved = segue(command);
+    EXPECT_EQ(moved.code, 0) << moved.err;
+    EXPECT_EQ(take("work"), Bodies{"m"}) << where.size();
+  }
+}
+
 TEST_F(Move, Line32WhatTheFilterLeavesKeepsItsPlaceAndDoesNotCount) {
   queue_with_dead_letters("work");
   ASSERT_NO_FATAL_FAILURE(publish_numbers("work", 30));
