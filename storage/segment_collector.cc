@@ -12,9 +12,9 @@ namespace {
 
 constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
 constexpr Duration kTryAgain = std::chrono::seconds(1);
-/// Less is not worth a job; more would stand in the way of the log's writes for long.
+/// Less is not worth a job, more would take long to break off.
 constexpr double kLeastSlice = 1u << 20;
-constexpr double kMostSlice = 2u << 20;
+constexpr double kMostSlice = 16u << 20;
 /// With so much garbage in a queue the copying goes twice as fast.
 constexpr std::uint64_t kMuchGarbage = 256ull << 20;
 constexpr int kLooksAtOnce = 16;
@@ -59,7 +59,7 @@ std::uint64_t SegmentCollector::rate() const {
 void SegmentCollector::poll(TimePoint now) {
   if (now > allowed_at_) {
     const double seconds = std::chrono::duration<double>(now - allowed_at_).count();
-    // What was not used is lost, but for one slice: copying does not catch up in bursts.
+    // What was not used is lost, but for a second's worth.
     const double most = std::clamp(static_cast<double>(rate()), kLeastSlice, kMostSlice);
     allowance_ = std::min(most, allowance_ + seconds * static_cast<double>(rate()));
     allowed_at_ = now;
