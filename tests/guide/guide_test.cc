@@ -105,7 +105,8 @@ class Guide : public ::testing::Test {
     const std::filesystem::path bin = SEGUE_BIN_DIR;
     std::filesystem::create_directories(dir_.path() + "/segue/build");
     std::filesystem::create_symlink(bin.parent_path(), dir_.path() + "/segue/build/release");
-    environment_ = {"HOME=" + dir_.path(), "SEGUE_ROUTER=" + router(),
+    environment_ = {"HOME=" + dir_.path(), "SEGUE_ROUTER=" + router(), "CXX=" SEGUE_CXX,
+                    "CXXFLAGS=" SEGUE_CXX_FLAGS,
                     "PATH=" + bin.string() + ":/usr/local/bin:/usr/bin:/bin"};
     shell_ = std::make_unique<Shell>(dir_.path(), environment_);
   }
