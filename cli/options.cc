@@ -15,7 +15,7 @@ Status wrong(std::string message) {
   return Status(Code::kInvalidConfig, std::move(message));
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   // A pasted megabyte should not come back as a message.
   constexpr std::size_t kShown = 80;
   std::string out = "'";
@@ -33,7 +33,7 @@ Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t min, std
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < min || number > max) {
     return wrong("expected a whole number from " + std::to_string(min) + " to " +
-                 std::to_string(max) + ", got " + quoted(text));
+                 std::to_string(max) + ", got " + in_quotes(text));
   }
   return number;
 }
@@ -94,7 +94,7 @@ void OptionTable::size(std::uint64_t& target, Option option, std::uint64_t min, 
     if (!bytes) return bytes.status();
     if (*bytes < min || *bytes > max) {
       return wrong("expected " + std::to_string(min) + " to " + std::to_string(max) +
-                   " bytes, got " + quoted(value));
+                   " bytes, got " + in_quotes(value));
     }
     target = *bytes;
     return Status::ok();
@@ -109,7 +109,7 @@ void OptionTable::duration(std::chrono::milliseconds& target, Option option) {
         parse_duration(std::string(value) + (bare ? "s" : ""));
     if (!duration) return duration.status();
     if (*duration > kLongest) {
-      return wrong("expected ten years at most, got " + quoted(value));
+      return wrong("expected ten years at most, got " + in_quotes(value));
     }
     target = *duration;
     return Status::ok();
@@ -121,7 +121,7 @@ void OptionTable::choice(std::string& target, Option option, std::vector<std::st
     if (std::find(words.begin(), words.end(), value) == words.end()) {
       std::string all;
       for (const std::string& word : words) all += (all.empty() ? "" : ", ") + word;
-      return wrong("expected one of " + all + ", got " + quoted(value));
+      return wrong("expected one of " + all + ", got " + in_quotes(value));
     }
     target = value;
     return Status::ok();
@@ -177,7 +177,7 @@ bool OptionTable::given(std::string_view name) const {
 Status OptionTable::unknown(std::string_view name) const {
   std::vector<std::string_view> names;
   for (const Entry& entry : entries_) names.push_back(entry.option.name);
-  std::string message = "no option " + quoted("--" + std::string(name));
+  std::string message = "no option " + in_quotes("--" + std::string(name));
   if (const auto nearest = closest_match(name, names)) {
     message += "; did you mean --" + std::string(*nearest) + "?";
   }
@@ -220,7 +220,7 @@ Status OptionTable::parse_short(std::string_view argument, std::span<const std::
                                 bool& took_next) {
   for (std::size_t i = 0; i < argument.size(); ++i) {
     Entry* entry = find(argument[i]);
-    if (entry == nullptr) return wrong("no option " + quoted("-" + std::string(1, argument[i])));
+    if (entry == nullptr) return wrong("no option " + in_quotes("-" + std::string(1, argument[i])));
     if (entry->flag != nullptr) {
       *entry->flag = true;
       entry->given = true;
@@ -239,7 +239,7 @@ Status OptionTable::parse_short(std::string_view argument, std::span<const std::
 
 Status OptionTable::take_positional(const std::string& argument) {
   if (next_positional_ >= positionals_.size()) {
-    return wrong("unexpected argument " + quoted(argument));
+    return wrong("unexpected argument " + in_quotes(argument));
   }
   PositionalEntry& entry = positionals_[next_positional_];
   entry.setter(argument);

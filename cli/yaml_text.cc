@@ -58,7 +58,7 @@ void find_repeated_keys(const ConfigNode& node, ConfigProblems& problems) {
   std::set<std::string_view> keys;
   for (const ConfigNode::Entry& entry : node.entries) {
     if (!keys.insert(entry.key).second) {
-      problems.add(entry.position, "key " + quoted(entry.key) + " is there twice");
+      problems.add(entry.position, "key " + in_quotes(entry.key) + " is there twice");
     }
     find_repeated_keys(entry.value, problems);
   }

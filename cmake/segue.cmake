@@ -1,3 +1,19 @@
+# segue_precompile(TARGET [tests]): the headers that most files include are compiled once for the target. Only in the
+# sanitizers' builds, which nobody edits against: a release build has every file name what it needs.
+function(segue_precompile name)
+  if(SEGUE_SANITIZE)
+    set(headers ${CMAKE_SOURCE_DIR}/cmake/precompiled.h)
+    if("tests" IN_LIST ARGN)
+      set(headers ${CMAKE_SOURCE_DIR}/cmake/precompiled_tests.h)
+    endif()
+    target_precompile_headers(${name} PRIVATE ${headers})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+      # For ccache: what is precompiled does not name the time.
+      target_compile_options(${name} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+    endif()
+  endif()
+endfunction()
+
 # segue_library(NAME <deps>...): a static library of every .cc file of the folder but main.cc.
 function(segue_library name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cc)
@@ -8,6 +24,10 @@ function(segue_library name)
   endif()
   add_library(${name} STATIC ${sources})
   target_link_libraries(${name} PUBLIC ${ARGN} PRIVATE $<BUILD_INTERFACE:segue_options>)
+  segue_precompile(${name})
+  if(SEGUE_FUZZ)
+    target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
 endfunction()
 
 # segue_program(NAME <deps>...): the program whose main() is the folder's main.cc.

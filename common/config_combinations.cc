@@ -20,8 +20,8 @@ class Duplicates {
     const auto [first, is_new] = first_.emplace(value, path);
     if (is_new) return;
     problems_.add(reader_.position(path), path,
-                  "expected one that nobody else has, found " + quoted(value) + ", which is also " +
-                      first->second + " in line " +
+                  "expected one that nobody else has, found " + in_quotes(value) +
+                      ", which is also " + first->second + " in line " +
                       std::to_string(reader_.position(first->second).line));
   }
 
@@ -128,9 +128,9 @@ void check_nodes(const ConfigReader& reader, const ClusterConfig& config,
   }
   if (!config.nodes.empty() && !config.catalog_leader.empty() &&
       config.find_node(config.catalog_leader) == nullptr) {
-    problems.add(
-        reader.position("catalog.leader"), "catalog.leader",
-        "expected a node's id (" + config.node_ids() + "), found " + quoted(config.catalog_leader));
+    problems.add(reader.position("catalog.leader"), "catalog.leader",
+                 "expected a node's id (" + config.node_ids() + "), found " +
+                     in_quotes(config.catalog_leader));
   }
 }
 

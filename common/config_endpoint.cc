@@ -13,7 +13,7 @@ constexpr std::size_t kMaxIpcPath = 107;
 constexpr std::size_t kMaxHost = 253;
 
 Status refuse(std::string_view expected, std::string_view text) {
-  return {Code::kInvalidConfig, "expected " + std::string(expected) + ", found " + quoted(text)};
+  return {Code::kInvalidConfig, "expected " + std::string(expected) + ", found " + in_quotes(text)};
 }
 
 bool is_letter_or_digit(char letter) {

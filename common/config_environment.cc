@@ -30,7 +30,7 @@ Result<std::string> lookup(std::string_view reference, const EnvironmentLookup& 
   if (!is_variable_name(name)) {
     return invalid(
         "expected ${NAME} or ${NAME:-default} with a NAME of letters, digits and _, found " +
-        quoted("${" + std::string(reference) + "}"));
+        in_quotes("${" + std::string(reference) + "}"));
   }
   std::optional<std::string> value = environment(name);
   if (mark == std::string_view::npos) {
@@ -69,7 +69,7 @@ Result<std::string> expand_environment(std::string_view text,
     const std::size_t end = text.find('}');
     if (!text.starts_with('{') || end == std::string_view::npos) {
       return invalid("expected ${NAME}, ${NAME:-default} or $$ for a dollar sign, found " +
-                     quoted("$" + std::string(text)));
+                     in_quotes("$" + std::string(text)));
     }
     Result<std::string> value = lookup(text.substr(1, end - 1), environment);
     if (!value) return value.status();

@@ -184,7 +184,8 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
 });
 
 Status refuse(std::string_view expected, std::string_view found) {
-  return {Code::kInvalidConfig, "expected " + std::string(expected) + ", found " + quoted(found)};
+  return {Code::kInvalidConfig,
+          "expected " + std::string(expected) + ", found " + in_quotes(found)};
 }
 
 std::string format_number(const ConfigKey& key, std::uint64_t number) {

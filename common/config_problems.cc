@@ -18,7 +18,7 @@ void ConfigProblems::add(ConfigPosition position, std::string text) {
 }
 
 void ConfigProblems::add(ConfigPosition position, std::string_view path, std::string_view text) {
-  add(position, "key " + quoted(path) + ": " + std::string(text));
+  add(position, "key " + in_quotes(path) + ": " + std::string(text));
 }
 
 Status ConfigProblems::to_status() const {
@@ -40,7 +40,7 @@ Status ConfigProblems::to_status() const {
   return {Code::kInvalidConfig, std::move(message)};
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t kMaxShownBytes = 80;
   constexpr std::string_view kHex = "0123456789abcdef";
   std::string out = "'";

@@ -44,6 +44,6 @@ class ConfigProblems {
 };
 
 /// Text of a configuration as a message shows it: in quotes, with escapes, cut when it is long.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace segue

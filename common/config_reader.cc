@@ -159,7 +159,7 @@ void ConfigReader::read_value(const ConfigKey& key, const ConfigNode& node, cons
   } else {
     const bool expanded = *text != node.scalar;
     problems_.add(node.position, scope.path,
-                  status.message() + (expanded ? " (from " + quoted(node.scalar) + ")" : ""));
+                  status.message() + (expanded ? " (from " + in_quotes(node.scalar) + ")" : ""));
   }
 }
 
@@ -167,9 +167,9 @@ void ConfigReader::report_unknown(const ConfigNode::Entry& entry, const Scope& s
   std::string text = "unknown key";
   const std::vector<std::string_view> names = names_inside(scope.schema);
   if (const auto near = closest_match(entry.key, names)) {
-    text += "; did you mean " + quoted(*near) + "?";
+    text += "; did you mean " + in_quotes(*near) + "?";
   } else if (const std::string_view elsewhere = key_elsewhere(entry.key); !elsewhere.empty()) {
-    text += "; did you mean " + quoted(elsewhere) + "?";
+    text += "; did you mean " + in_quotes(elsewhere) + "?";
   } else {
     text += "; expected one of";
     for (std::size_t i = 0; i < names.size(); ++i) {

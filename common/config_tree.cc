@@ -86,7 +86,7 @@ class TreeBuilder final : public YAML::EventHandler {
   static void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
     // yaml-cpp says "?" for no tag and "!" for a scalar in quotes.
     if (!tag.empty() && tag != "?" && tag != "!") {
-      throw Refusal{position_of(mark), "tags are not supported, found " + quoted(tag)};
+      throw Refusal{position_of(mark), "tags are not supported, found " + in_quotes(tag)};
     }
   }
 
@@ -155,7 +155,7 @@ bool check_text(std::string_view text, ConfigProblems& problems) {
     const bool control =
         code_point < 0x20 && code_point != '\t' && code_point != '\n' && code_point != '\r';
     if (!character.valid || control || code_point == 0x7F) {
-      problems.add(position, "expected UTF-8 text, found the byte " + quoted(text.substr(0, 1)));
+      problems.add(position, "expected UTF-8 text, found the byte " + in_quotes(text.substr(0, 1)));
       return false;
     }
     ++position.column;
@@ -197,7 +197,7 @@ std::string describe(const ConfigNode& node) {
     case ConfigNode::Kind::kNull:
       return "nothing";
     case ConfigNode::Kind::kScalar:
-      return quoted(node.scalar);
+      return in_quotes(node.scalar);
     case ConfigNode::Kind::kMap:
       return "a map";
     case ConfigNode::Kind::kList:

@@ -32,7 +32,8 @@ constexpr std::string_view kDurationExpected = "a duration such as 500ms, 30s, 5
 constexpr std::string_view kCountExpected = "a whole number";
 
 Status unexpected(std::string_view expected, std::string_view found) {
-  return {Code::kInvalidConfig, "expected " + std::string(expected) + ", found " + quoted(found)};
+  return {Code::kInvalidConfig,
+          "expected " + std::string(expected) + ", found " + in_quotes(found)};
 }
 
 /// Digits, then perhaps a blank, then a unit. `unitless` is the factor of a number without a unit;

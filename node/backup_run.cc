@@ -58,7 +58,7 @@ class Watcher {
   bool stopped_ = false;
 };
 
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   std::string out;
   append_json_string(out, text);
   return out;
@@ -83,8 +83,9 @@ std::string text_of(const BackupManifest& manifest, const char* what, const std:
 }
 
 std::string json_of(const BackupManifest& manifest, const std::string& where) {
-  return "{\"directory\":" + quoted(where) + ",\"cluster\":" + quoted(manifest.identity.cluster) +
-         ",\"node\":" + quoted(manifest.identity.node_id) +
+  return "{\"directory\":" + in_quotes(where) +
+         ",\"cluster\":" + in_quotes(manifest.identity.cluster) +
+         ",\"node\":" + in_quotes(manifest.identity.node_id) +
          ",\"taken_ms\":" + std::to_string(manifest.taken_ms) +
          ",\"online\":" + (manifest.online ? "true" : "false") +
          ",\"files\":" + std::to_string(manifest.files.size()) +

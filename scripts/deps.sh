@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 group_build=(g++ cmake ninja-build ccache pkg-config protobuf-compiler libprotobuf-dev
   libzmq3-dev cppzmq-dev libsqlite3-dev libyaml-cpp-dev libspdlog-dev libfmt-dev libcli11-dev
   nlohmann-json3-dev libxxhash-dev libre2-dev libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev)
-group_test=(clang libclang-rt-14-dev clang-format clang-tidy shellcheck)
+group_test=(clang libclang-rt-14-dev llvm clang-format clang-tidy shellcheck)
 
 quiet=false
 packages=()

@@ -60,7 +60,7 @@ run_ninja() {
 # that it stands as long as anything still builds.
 build() {
   local preset=$1 lock status=0
-  is_preset "$preset" || die "no preset '$preset'" "one of: release debug asan tsan fuzz"
+  is_preset "$preset" || die "no preset '$preset'" "one of: release debug asan tsan"
   mkdir -p "build/$preset"
   exec {lock}>"build/$preset/dev.lock"
   if ! flock --nonblock "$lock"; then

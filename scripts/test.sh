@@ -73,7 +73,8 @@ fi
 run_ctest() {
   local preset=$1
   shift
-  local options=(--test-dir "build/$preset" --output-on-failure -j "$jobs" --timeout 300
+  # Half of the tests wait for processes that they have started.
+  local options=(--test-dir "build/$preset" --output-on-failure -j "$((jobs * 2))" --timeout 300
     --no-tests=error)
   [ -t 1 ] && options+=(--progress)
   [ -n "$only" ] && options+=(-R "$only")
@@ -120,7 +121,7 @@ run_sanitized() {
 }
 
 part_asan() {
-  scripts/deps.sh --quiet build || return 1
+  scripts/deps.sh --quiet build test || return 1
   build asan && run_sanitized asan
 }
 
@@ -139,33 +140,33 @@ part_tsan() {
 }
 
 # fuzz_one TARGET: the target over its corpus, then new inputs for a while. What leads to new code is kept in
-# build/fuzz/corpus, where the next run goes on.
+# build/asan/corpus, where the next run goes on.
 fuzz_one() {
   local target=$1 name corpus kept
   name=$(basename "$target")
   corpus=tests/fuzz/corpus/${name%_fuzz}
-  kept=build/fuzz/corpus/${name%_fuzz}
+  kept=build/asan/corpus/${name%_fuzz}
   mkdir -p "$kept"
   local seeds=()
   [ -d "$corpus" ] && seeds=("$corpus")
   if "$target" -max_total_time="$fuzz_seconds" -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
-    -artifact_prefix="build/fuzz/artifacts/$name-" "$kept" "${seeds[@]}" \
-    >"build/fuzz/$name.log" 2>&1; then
+    -artifact_prefix="build/asan/artifacts/$name-" "$kept" "${seeds[@]}" \
+    >"build/asan/$name.log" 2>&1; then
     say "fuzz $name: nothing found"
     return 0
   fi
-  say "fuzz $name FAILED; the input is in build/fuzz/artifacts"
-  tail -n 60 "build/fuzz/$name.log" >&2
+  say "fuzz $name FAILED; the input is in build/asan/artifacts"
+  tail -n 60 "build/asan/$name.log" >&2
   return 1
 }
 
 part_fuzz() {
   scripts/deps.sh --quiet build test || return 1
-  # Only the targets and the libraries under them: the tests ran in the other parts.
-  build fuzz segue_fuzz || return 1
+  # Their libraries are those of the tests.
+  build asan segue_fuzz || return 1
   local target running=0 failed=0
-  mkdir -p build/fuzz/artifacts
-  for target in build/fuzz/bin/*_fuzz; do
+  mkdir -p build/asan/artifacts
+  for target in build/asan/bin/*_fuzz; do
     if [ "$running" -ge "$jobs" ]; then
       wait -n || failed=1
       running=$((running - 1))

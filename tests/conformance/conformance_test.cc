@@ -14,15 +14,12 @@
 #include "tests/conformance/driver.h"
 #include "tests/conformance/generator.h"
 #include "tests/conformance/shrink.h"
+#include "tests/fakes/sanitized.h"
 
 namespace segue::conformance {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t kSlower = 10;
-#else
-constexpr std::uint64_t kSlower = 1;
-#endif
+constexpr std::uint64_t kSlower = kSanitized ? 10 : 1;
 
 /// To make a failing program shorter.
 constexpr int kAttempts = 250;

@@ -7,13 +7,9 @@
 #include <fstream>
 #include <string>
 
-namespace segue {
+#include "tests/fakes/sanitized.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
+namespace segue {
 
 /// What the system says of a running process. Under a sanitizer its memory is mostly the
 /// sanitizer's and says nothing: it is given as 0.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/fakes/sanitized.h"
 #include "tests/storage/model_node.h"
 
 namespace segue::storage {
@@ -222,13 +223,7 @@ inline std::uint64_t effort() {
   return text == nullptr ? 1 : std::max(1ull, std::strtoull(text, nullptr, 10));
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;
-inline constexpr int kOutcomes = 1;
-#else
-inline constexpr bool kSanitized = false;
-inline constexpr int kOutcomes = 45;
-#endif
+inline constexpr int kOutcomes = kSanitized ? 1 : 45;
 
 /// Sanitizers look for errors in the code, not for rare crash points.
 inline std::uint64_t seeds(std::uint64_t usual) {
