@@ -148,7 +148,7 @@ void DedupeFilter::take_out(const DedupeWindow& window, const DedupeIds& ids,
     const std::uint32_t place = places.empty() ? i : places[i];
     const DedupeId* const id = ids.of(batch, place);
     if (id != nullptr && window.knows(*id, now_ms)) {
-      ++known_;
+      known_.push_back(place);
       continue;
     }
     if (id != nullptr) {
@@ -162,6 +162,11 @@ void DedupeFilter::take_out(const DedupeWindow& window, const DedupeIds& ids,
   }
   any_left_ = !left.empty();
   if (left.size() < count) places = std::move(left);
+}
+
+void DedupeFilter::add_duplicates(std::vector<std::uint32_t>& places) const {
+  places.insert(places.end(), known_.begin(), known_.end());
+  for (const Repeat& repeat : repeats_) places.push_back(repeat.place);
 }
 
 void DedupeFilter::add_repeats(std::vector<std::uint32_t>& refused) {

@@ -135,14 +135,16 @@ class DedupeFilter {
   /// of those, which are added.
   void add_repeats(std::vector<std::uint32_t>& refused);
   /// How many were taken out for good.
-  std::uint64_t duplicates() const { return known_ + repeats_.size(); }
+  std::uint64_t duplicates() const { return known_.size() + repeats_.size(); }
+  /// Appends their places, in any order.
+  void add_duplicates(std::vector<std::uint32_t>& places) const;
 
  private:
   struct Repeat {
     std::uint32_t place;
     std::uint32_t of;
   };
-  std::uint64_t known_ = 0;
+  std::vector<std::uint32_t> known_;
   std::vector<Repeat> repeats_;
   bool any_left_ = true;
 };

@@ -79,6 +79,11 @@ class Queue {
   /// The messages are neither ready nor unacked from now on: they wait to be forwarded, until they
   /// are settled.
   void apply_dead(const DeadLetters::Range& range);
+  /// The same as apply_enqueue() and apply_dead() of all of them at once, for the reason maxlen:
+  /// they are never ready. Their numbers are `first_number`, + 1, ...
+  void apply_enqueue_dead(Sequence first, const MessageBatchPtr& batch,
+                          std::span<const std::uint32_t> places, std::int64_t time_ms,
+                          std::uint64_t first_number);
   /// For the shard's checkpoint; nothing to say of a queue that never had a message.
   bool save(v1::QueueState& state) const;
 
@@ -164,9 +169,11 @@ class Queue {
   void count_ready_bytes(const storage::DiskDataCenter* disk);
   /// Bytes of the bodies of ready messages.
   std::uint64_t ready_bytes() const { return ready_bytes_; }
-  /// Messages that were proposed and are not applied, and bytes of their bodies (as far as
-  /// add_proposed_bytes() was told).
-  std::uint64_t proposed() const { return next_.value - applied_next_.value; }
+  /// Messages that were proposed and are not applied, but for those that will be dead, and bytes of
+  /// their bodies (as far as add_proposed_bytes() was told).
+  std::uint64_t proposed() const { return next_.value - applied_next_.value - proposed_dead_; }
+  void add_proposed_dead(std::uint32_t count) { proposed_dead_ += count; }
+  void end_proposed_dead(std::uint32_t count) { proposed_dead_ -= std::min(count, proposed_dead_); }
   std::uint64_t proposed_bytes() const { return proposed_bytes_; }
   void add_proposed_bytes(std::uint64_t bytes) { proposed_bytes_ += bytes; }
   void end_proposed_bytes(std::uint64_t bytes) {
@@ -379,6 +386,7 @@ class Queue {
   ExpiryRule expiry_;
   bool own_expirations_ = false;  // there may be messages with one
   bool at_once_ = false;
+  std::uint32_t proposed_dead_ = 0;
   Sequence at_once_from_{1};
   NumberRange again_;
   std::unique_ptr<Active> active_;

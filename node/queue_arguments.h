@@ -58,7 +58,8 @@ inline constexpr QueueArgument kMaxLengthBytes =
 inline constexpr QueueArgument kMessageTtl =
     changeable_number("x-message-ttl", 0, kMaxExpirationMs);
 inline constexpr std::string_view kRejectPublish = "reject-publish";
-inline constexpr std::string_view kOverflows[] = {"drop-head", kRejectPublish};
+inline constexpr std::string_view kRejectPublishDlx = "reject-publish-dlx";
+inline constexpr std::string_view kOverflows[] = {"drop-head", kRejectPublish, kRejectPublishDlx};
 inline constexpr QueueArgument kOverflow{"x-overflow", QueueArgument::Kind::kWord, 0, 0, kOverflows,
                                          true};
 inline constexpr QueueArgument kSingleActiveConsumer{"x-single-active-consumer",

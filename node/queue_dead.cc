@@ -37,6 +37,21 @@ void Queue::apply_dead(const DeadLetters::Range& range) {
   next_dead_number_ = std::max(next_dead_number_, range.last_number() + 1);
 }
 
+void Queue::apply_enqueue_dead(Sequence first, const MessageBatchPtr& batch,
+                               std::span<const std::uint32_t> places, std::int64_t time_ms,
+                               std::uint64_t first_number) {
+  const std::uint64_t ready = ready_;
+  const std::uint64_t ready_bytes = ready_bytes_;
+  const std::uint64_t enqueued = enqueued_total_;
+  apply_enqueue(first, batch, places, time_ms);
+  set_ready(ready);
+  ready_bytes_ = ready_bytes;
+  enqueued_total_ = enqueued;
+  const std::uint64_t count = places.empty() ? batch->count() : places.size();
+  apply_dead(
+      {{first.value, first.value + count - 1}, first_number, v1::DEAD_REASON_MAXLEN, time_ms});
+}
+
 std::optional<MessageRun> Queue::find_in_memory(NumberRange range) const {
   if (!active_) return std::nullopt;
   auto run = active_->messages.first_run(Sequence{range.first}, Sequence{range.last});

@@ -48,7 +48,9 @@ QueueSettings settings_of(const v1::QueueDefinition& definition) {
   if (const auto bytes = number_of(definition, kMaxLengthBytes)) {
     settings.limits.body_bytes = static_cast<std::uint64_t>(*bytes);
   }
-  settings.limits.rejects = text_of(definition, kOverflow) == kRejectPublish;
+  const std::string overflow = text_of(definition, kOverflow);
+  settings.limits.buries_rejected = overflow == kRejectPublishDlx;
+  settings.limits.rejects = overflow == kRejectPublish || settings.limits.buries_rejected;
   if (const auto window = number_of(definition, kDeduplicationWindow)) {
     settings.dedupe.window_ms = *window;
     settings.dedupe.max_entries = static_cast<std::uint64_t>(

@@ -27,7 +27,8 @@ struct QueueLimits {
 
   std::uint64_t messages = kNone;
   std::uint64_t body_bytes = kNone;
-  bool rejects = false;  // what has no room; else the oldest go
+  bool rejects = false;          // what has no room; else the oldest go
+  bool buries_rejected = false;  // what it rejects becomes a dead letter, if the queue has those
 
   bool any() const { return messages != kNone || body_bytes != kNone; }
   bool counts_bytes() const { return body_bytes != kNone; }

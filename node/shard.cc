@@ -269,7 +269,7 @@ Status Shard::propose(ShardCommand& command, std::vector<Answer>&& answers, bool
                       bool drains) {
   Proposal proposal;
   proposal.command = encode_command(command);
-  if (const auto* enqueue = std::get_if<EnqueueCommand>(&command)) {
+  if (const auto* enqueue = std::get_if<EnqueueCommand>(&command); enqueue && enqueue->batch) {
     proposal.bodies.push_back(enqueue->batch->bodies());
   }
   proposal.sync = sync;
@@ -320,6 +320,15 @@ void Shard::apply(const EnqueueCommand& command, bool live) {
   for (const EnqueueTarget& target : command.targets) {
     HostedQueue* hosted = find_for_apply(target.queue, live);
     if (hosted == nullptr) continue;
+    unstored_.add(*hosted);
+    if (target.first_dead_number > 0) {
+      hosted->queue.apply_enqueue_dead(target.first, command.batch, target.places, command.time_ms,
+                                       target.first_dead_number);
+      if (live) hosted->queue.end_proposed_dead(target.count(*command.batch));
+      if (live) context_.queues.note_dead(*hosted);
+      context_.queues.note_memory(*hosted);
+      continue;
+    }
     hosted->queue.apply_enqueue(target.first, command.batch, target.places, command.time_ms);
     if (live && hosted->schedule) {
       note_delayed(*hosted, target.first, *command.batch, target.places, command.time_ms);
@@ -332,7 +341,6 @@ void Shard::apply(const EnqueueCommand& command, bool live) {
     if (target.mark > Sequence{0}) hosted->queue.apply_mark(target.mark);
     context_.queues.note_memory(*hosted);
     context_.queues.wake(*hosted);
-    unstored_.add(*hosted);
   }
   remember_ids(command, live);
   if (!command.taken.sequences.empty()) apply_taken(command.taken, live);

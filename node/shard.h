@@ -158,6 +158,7 @@ class Shard final : public LogFollower {
   struct TransientTarget {
     HostedQueue* queue;
     std::vector<std::uint32_t> places;
+    bool dead = false;  // dead letters from the beginning
   };
   /// A publish being worked out: what of it goes where.
   struct Work {
@@ -169,7 +170,8 @@ class Shard final : public LogFollower {
     std::vector<TransientTarget> transient;
     std::unique_ptr<DedupeIds> ids;  // made when a queue asks for them
     bool ids_count = false;          // the messages are a client's: dead letters have had theirs
-    bool any_duplicate = false;      // some are in a queue's deduplication window
+    std::vector<std::uint32_t> duplicates;  // in any order: those in a queue's deduplication window
+    bool notes_seqs = false;                // one of a durable queue: the log is to have its seq
     v1::Durability durability = v1::DURABILITY_SYNC;
     bool sync = false;
     std::vector<v1::QueueRefusal> refusals;
@@ -184,8 +186,12 @@ class Shard final : public LogFollower {
   Status sort_out(const v1::ShardPublish& publish, Work& work);
   Status add_target(const v1::QueueTarget& target, Work& work);
   /// To the queue proper, in the lanes of their priorities.
-  void add_to_queue(HostedQueue& hosted, std::vector<std::uint32_t> places, Work& work);
-  void add_places(HostedQueue& hosted, std::vector<std::uint32_t> places, Work& work);
+  void add_to_queue(HostedQueue& hosted, std::vector<std::uint32_t> places, Work& work,
+                    bool dead = false);
+  void add_places(HostedQueue& hosted, std::vector<std::uint32_t> places, Work& work,
+                  bool dead = false);
+  /// To the queue or lane, as dead letters from the beginning.
+  void add_dead(Queue& queue, std::vector<std::uint32_t> places, Work& work);
   /// Takes those out of `places` that are delayed; false if nothing is left.
   bool add_delayed(HostedQueue& hosted, std::vector<std::uint32_t>& places, Work& work);
   HostedQueue& add_delay_lane(HostedQueue& queue);
@@ -193,6 +199,7 @@ class Shard final : public LogFollower {
                     std::span<const std::uint32_t> places, std::int64_t arrived_ms);
   bool propose_delay_end(Work& work);
   void apply_transient(Work& work);
+  void bury_transient(const TransientTarget& target, const Work& work);
   /// Of the command that was proposed last.
   void note_marks();
   HostedQueue& add_lane(HostedQueue& queue, std::uint8_t priority);
@@ -203,8 +210,9 @@ class Shard final : public LogFollower {
   bool leave_out_duplicates(HostedQueue& hosted, std::vector<std::uint32_t>& places, Work& work,
                             DedupeFilter& filter);
   void define_files(const HostedQueue& queue, bool first_time);
-  /// Leaves out what the queue has no room for; false if nothing is left.
-  bool leave_room(const HostedQueue& hosted, std::vector<std::uint32_t>& places, Work& work,
+  /// Leaves out what the queue has no room for, which is refused, and dead if the queue wants that;
+  /// false if nothing is left.
+  bool leave_room(HostedQueue& hosted, std::vector<std::uint32_t>& places, Work& work,
                   DedupeFilter& filter);
   DedupeWindow& make_dedupe(HostedQueue& queue);
   void define_dedupe(HostedQueue& queue, bool first_time);
@@ -215,10 +223,11 @@ class Shard final : public LogFollower {
   void remember_ids(const EnqueueCommand& command, bool live);
   /// What was enqueued in some of its queues before, and refused by others, is refused again.
   void repeat_refusals(const v1::ShardPublish& publish, Work& work) const;
-  /// The places that some queue takes, when others are refused.
-  std::vector<std::uint32_t> taken_places(const Work& work) const;
+  /// Of what is fresh, the places that are done with: in some queue, or a repeat in all that do not
+  /// refuse it.
+  std::vector<std::uint32_t> done_places(const Work& work) const;
   void note_part_refusals(const v1::ShardPublish& publish, const Work& work,
-                          const std::vector<std::uint32_t>& taken);
+                          const std::vector<std::uint32_t>& done);
   void unstamp(const EnqueueCommand& command);
   Status enqueue(const v1::ShardPublish& publish, Work& work);
   Status propose_enqueue(const v1::ShardPublish& publish, Work& work);

@@ -64,7 +64,9 @@ void write(const EnqueueCommand& command, v1::ShardCommand& out) {
       place.set_dedupe_window_ms(target.dedupe.window_ms);
       place.set_dedupe_max(target.dedupe.max_entries);
     }
+    place.set_first_dead_number(target.first_dead_number);
   }
+  if (!command.batch) return;
   const SharedBytes& batch = command.batch->serialized();
   to.set_batch(batch.data(), batch.size());
 }
@@ -134,6 +136,8 @@ Status read_target(const v1::EnqueueTarget& from, std::uint32_t count, EnqueueTa
   }
   to->dedupe = {from.dedupe_window_ms(), from.dedupe_max()};
   to->places.assign(from.messages().begin(), from.messages().end());
+  to->first_dead_number = from.first_dead_number();
+  if (to->first_dead_number > kHighest - count) return bad("dead-letter numbers that are too high");
   if (from.first_sequence() == 0 || from.first_sequence() > kHighest - count) {
     return bad("first sequence " + std::to_string(from.first_sequence()));
   }
@@ -151,10 +155,12 @@ Result<ShardCommand> read_enqueue(v1::EnqueueCommand& from, SharedBytes bodies,
                                   QueueRanges taken = {}) {
   EnqueueCommand command;
   command.taken = std::move(taken);
-  auto batch =
-      MessageBatch::parse(SharedBytes::from(std::move(*from.mutable_batch())), std::move(bodies));
-  if (!batch) return bad(batch.status().message());
-  command.batch = std::move(*batch);
+  if (!from.targets().empty() || !from.batch().empty()) {
+    auto batch =
+        MessageBatch::parse(SharedBytes::from(std::move(*from.mutable_batch())), std::move(bodies));
+    if (!batch) return bad(batch.status().message());
+    command.batch = std::move(*batch);
+  }
   command.time_ms = from.time_ms();
   command.producer_id = std::move(*from.mutable_producer_id());
   command.producer_session = from.producer_session();

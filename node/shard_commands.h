@@ -20,9 +20,10 @@ namespace segue::node {
 struct EnqueueTarget {
   QueueId queue;
   Sequence first;
-  std::vector<std::uint32_t> places;  // in the batch; empty: every message
-  Sequence mark;                      // 0: none
-  DedupeLimits dedupe{};              // of the window where the messages' ids are; none: in none
+  std::vector<std::uint32_t> places;    // in the batch; empty: every message
+  Sequence mark;                        // 0: none
+  DedupeLimits dedupe{};                // of the window where the messages' ids are; none: in none
+  std::uint64_t first_dead_number = 0;  // not 0: dead letters from the beginning
 
   std::uint32_t count(const MessageBatch& batch) const {
     return places.empty() ? batch.count() : static_cast<std::uint32_t>(places.size());
@@ -41,7 +42,7 @@ struct EnqueueCommand {
   std::uint64_t settled_below = 0;
   std::vector<NumberRange> seqs;
   std::vector<EnqueueTarget> targets;
-  MessageBatchPtr batch;
+  MessageBatchPtr batch;  // null only without targets: the seqs are noted
   /// Not empty: their delay is over, and these leave that delay lane.
   QueueRanges taken{};
 };

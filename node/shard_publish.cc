@@ -47,7 +47,7 @@ void Shard::publish(PeerId peer, const v1::ShardPublish& publish, SharedBytes bo
     unstamp(work.command);
     return refuse(peer, publish.batch_id(), status);
   }
-  const bool waits = !work.command.targets.empty() || work.any_known || work.any_duplicate;
+  const bool waits = !work.command.targets.empty() || work.any_known || !work.duplicates.empty();
   if (!part_refusals_.empty()) repeat_refusals(publish, work);
   const ConfirmAnswer confirm{peer, publish.batch_id(), work.durability, work.refusals};
   if (const Status status = enqueue(publish, work); !status) {
@@ -104,20 +104,23 @@ Status Shard::add_target(const v1::QueueTarget& target, Work& work) {
   return {};
 }
 
-void Shard::add_to_queue(HostedQueue& hosted, std::vector<std::uint32_t> places, Work& work) {
-  if (hosted.settings.max_priority == 0) return add_places(hosted, std::move(places), work);
+void Shard::add_to_queue(HostedQueue& hosted, std::vector<std::uint32_t> places, Work& work,
+                         bool dead) {
+  if (hosted.settings.max_priority == 0) return add_places(hosted, std::move(places), work, dead);
   for (PriorityPlaces& part :
        by_priority(*work.checked.batch, std::move(places), hosted.settings.max_priority)) {
-    add_places(add_lane(hosted, part.priority), std::move(part.places), work);
+    add_places(add_lane(hosted, part.priority), std::move(part.places), work, dead);
   }
 }
 
-void Shard::add_places(HostedQueue& hosted, std::vector<std::uint32_t> places, Work& work) {
+void Shard::add_places(HostedQueue& hosted, std::vector<std::uint32_t> places, Work& work,
+                       bool dead) {
   Queue& queue = hosted.queue;
   if (!queue.durable()) {
-    work.transient.push_back({&hosted, std::move(places)});
+    work.transient.push_back({&hosted, std::move(places), dead});
     return;
   }
+  if (dead) return add_dead(queue, std::move(places), work);
   if (hosted.settings.limits.counts_bytes()) {
     queue.add_proposed_bytes(body_bytes_at(*work.checked.batch, places));
   }
@@ -133,6 +136,17 @@ void Shard::add_places(HostedQueue& hosted, std::vector<std::uint32_t> places, W
   work.command.targets.push_back(std::move(to));
 }
 
+void Shard::add_dead(Queue& queue, std::vector<std::uint32_t> places, Work& work) {
+  EnqueueTarget to{queue.id(), queue.next_sequence(), std::move(places), Sequence{0}};
+  to.first_dead_number = queue.next_dead_number();
+  const std::uint32_t count = to.count(*work.checked.batch);
+  queue.set_next_sequence(to.first.next(count));
+  queue.set_next_dead_number(to.first_dead_number + count);
+  queue.add_proposed_dead(count);
+  work.sync = true;  // as for every number of a dead letter
+  work.command.targets.push_back(std::move(to));
+}
+
 bool Shard::leave_out(HostedQueue& hosted, std::vector<std::uint32_t>& places, Work& work) {
   DedupeFilter filter;
   bool any = true;
@@ -141,13 +155,17 @@ bool Shard::leave_out(HostedQueue& hosted, std::vector<std::uint32_t>& places, W
   if (any && work.checked.batch->any_delayed()) any = add_delayed(hosted, places, work);
   if (any && hosted.settings.limits.rejects) any = leave_room(hosted, places, work, filter);
   if (filter.duplicates() > 0) {
-    work.any_duplicate = true;
+    filter.add_duplicates(work.duplicates);
+    if (hosted.queue.durable()) {
+      work.notes_seqs = true;
+      work.sync = work.sync || hosted.queue.durability() == QueueDurability::kSync;
+    }
     hosted.dedupe->count_duplicates(filter.duplicates());
   }
   return any;
 }
 
-bool Shard::leave_room(const HostedQueue& hosted, std::vector<std::uint32_t>& places, Work& work,
+bool Shard::leave_room(HostedQueue& hosted, std::vector<std::uint32_t>& places, Work& work,
                        DedupeFilter& filter) {
   std::vector<std::uint32_t> refused;
   const bool any = refuse_overflow(hosted, *work.checked.batch, places, refused);
@@ -157,6 +175,9 @@ bool Shard::leave_room(const HostedQueue& hosted, std::vector<std::uint32_t>& pl
   refusal.set_queue_id(hosted.queue.id().value);
   *refusal.mutable_error() = overflow_error(hosted);
   refusal.mutable_messages()->Add(refused.begin(), refused.end());
+  // A letter stays where it is, and is sent again until there is room.
+  const bool dies = hosted.settings.limits.buries_rejected && hosted.settings.dead_letters;
+  if (dies && work.ids_count) add_to_queue(hosted, std::move(refused), work, true);
   return any;
 }
 
@@ -179,27 +200,28 @@ void Shard::repeat_refusals(const v1::ShardPublish& publish, Work& work) const {
   }
 }
 
-std::vector<std::uint32_t> Shard::taken_places(const Work& work) const {
-  std::vector<bool> taken(work.checked.batch->count());
+std::vector<std::uint32_t> Shard::done_places(const Work& work) const {
+  std::vector<bool> done(work.checked.batch->count());
   const auto take = [&](const std::vector<std::uint32_t>& places) {
-    if (places.empty()) taken.assign(taken.size(), true);
-    for (const std::uint32_t place : places) taken[place] = true;
+    if (places.empty()) done.assign(done.size(), true);
+    for (const std::uint32_t place : places) done[place] = true;
   };
   for (const EnqueueTarget& target : work.command.targets) take(target.places);
   for (const TransientTarget& target : work.transient) take(target.places);
+  for (const std::uint32_t place : work.duplicates) done[place] = true;
   std::vector<std::uint32_t> places;
-  for (std::uint32_t place = 0; place < taken.size(); ++place) {
-    if (taken[place]) places.push_back(place);
+  for (std::uint32_t place = 0; place < done.size(); ++place) {
+    if (done[place]) places.push_back(place);
   }
   return places;
 }
 
 void Shard::note_part_refusals(const v1::ShardPublish& publish, const Work& work,
-                               const std::vector<std::uint32_t>& taken) {
+                               const std::vector<std::uint32_t>& done) {
   const auto seqs = all_seqs(work.checked);
   for (const v1::QueueRefusal& refusal : work.refusals) {
     for (const std::uint32_t place : refusal.messages()) {
-      if (!std::binary_search(taken.begin(), taken.end(), place)) continue;
+      if (!std::binary_search(done.begin(), done.end(), place)) continue;
       part_refusals_.add(publish.producer_id(), seqs[place], QueueId{refusal.queue_id()});
     }
   }
@@ -210,6 +232,11 @@ void Shard::unstamp(const EnqueueCommand& command) {
   for (auto target = command.targets.rbegin(); target != command.targets.rend(); ++target) {
     if (HostedQueue* queue = context_.queues.find(target->queue)) {
       queue->queue.set_next_sequence(target->first);
+      if (target->first_dead_number > 0) {
+        queue->queue.set_next_dead_number(target->first_dead_number);
+        if (command.batch) queue->queue.end_proposed_dead(target->count(*command.batch));
+        continue;
+      }
       if (queue->settings.limits.counts_bytes() && command.batch) {
         queue->queue.end_proposed_bytes(body_bytes_at(*command.batch, target->places));
       }
@@ -219,15 +246,15 @@ void Shard::unstamp(const EnqueueCommand& command) {
 
 Status Shard::enqueue(const v1::ShardPublish& publish, Work& work) {
   const std::string& producer = publish.producer_id();
-  const bool logged = !work.command.targets.empty();
-  if (!logged && work.transient.empty()) return {};
+  const bool logged = !work.command.targets.empty() || (work.notes_seqs && !producer.empty());
+  if (!logged && work.transient.empty() && work.duplicates.empty()) return {};
   std::vector<NumberRange> seqs;
-  std::vector<std::uint32_t> taken;  // when some were refused
+  std::vector<std::uint32_t> done;  // when some were refused
   if (!producer.empty() && work.refusals.empty()) {
     seqs = seq_ranges(work.checked, work.fresh);
   } else if (!producer.empty()) {
-    taken = taken_places(work);
-    seqs = seq_ranges(work.checked, taken);
+    done = done_places(work);
+    seqs = seq_ranges(work.checked, done);
   }
   if (logged) {
     work.command.seqs = seqs;
@@ -235,7 +262,7 @@ Status Shard::enqueue(const v1::ShardPublish& publish, Work& work) {
   }
   if (!producer.empty()) {
     dedupe_.propose(producer, publish.producer_session(), seqs);
-    note_part_refusals(publish, work, taken);
+    note_part_refusals(publish, work, done);
     if (!logged) {
       dedupe_.apply(producer, publish.producer_session(), publish.settled_below(), seqs,
                     context_.clock.wall_ms);
@@ -248,6 +275,10 @@ Status Shard::enqueue(const v1::ShardPublish& publish, Work& work) {
 void Shard::apply_transient(Work& work) {
   for (const TransientTarget& target : work.transient) {
     Queue& queue = target.queue->queue;
+    if (target.dead) {
+      bury_transient(target, work);
+      continue;
+    }
     const Sequence first = queue.next_sequence();
     queue.apply_enqueue(first, work.checked.batch, target.places, context_.clock.wall_ms);
     if (work.ids_count && target.queue->of_whole().dedupe) remember_ids(target, work);
@@ -262,13 +293,21 @@ void Shard::apply_transient(Work& work) {
   }
 }
 
+void Shard::bury_transient(const TransientTarget& target, const Work& work) {
+  Queue& queue = target.queue->queue;
+  queue.apply_enqueue_dead(queue.next_sequence(), work.checked.batch, target.places,
+                           context_.clock.wall_ms, queue.next_dead_number());
+  context_.queues.note_dead(*target.queue);
+  context_.queues.note_memory(*target.queue);
+}
+
 Status Shard::propose_enqueue(const v1::ShardPublish& publish, Work& work) {
   EnqueueCommand& command = work.command;
   command.time_ms = context_.clock.wall_ms;
   command.producer_id = publish.producer_id();
   command.producer_session = publish.producer_session();
   command.settled_below = publish.settled_below();
-  command.batch = work.checked.batch;
+  if (!command.targets.empty()) command.batch = work.checked.batch;
   ShardCommand proposed(std::move(command));
   if (const Status status = propose(proposed, {}, work.sync, false); !status) {
     unstamp(std::get<EnqueueCommand>(proposed));

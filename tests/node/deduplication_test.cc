@@ -97,6 +97,54 @@ TEST_F(Deduplication, WhatIsRefusedIsNotRemembered) {
   EXPECT_EQ(status(1).deduplicated_total(), 1u);
 }
 
+TEST_F(Deduplication, ARetryOfARepeatIsNotLetInAfterTheWindow) {
+  for (const bool durable : {true, false}) {
+    const std::uint64_t queue = durable ? 1 : 2;
+    host->add_queue(define_window(queue, 1000, durable));
+    publish_confirmed({"1:a", "2:b"}, {queue});
+    const auto repeat = [&] {
+      v1::ShardPublish message = publish_with_ids({"1:again", "2:again"}, {queue});
+      message.set_producer_id("p");
+      message.set_producer_session(1);
+      message.set_first_seq(10 * queue);
+      host->on_publish(kRouter, message, joined({"1:again", "2:again"}));
+      settle_down();
+      const v1::ShardConfirm* const confirm = confirm_of(message.batch_id());
+      ASSERT_NE(confirm, nullptr);
+      EXPECT_FALSE(confirm->has_error());
+      EXPECT_EQ(confirm->refusals_size(), 0);
+    };
+    repeat();
+    EXPECT_EQ(status(queue).deduplicated_total(), 2u);
+    if (durable) open();  // from the log
+    tick(std::chrono::seconds(2));
+    repeat();
+    if (durable) reopen();  // from a checkpoint
+    repeat();
+    EXPECT_EQ(drain(queue), (Bodies{"1:a", "2:b"}));
+  }
+}
+
+TEST_F(Deduplication, ARetryOfARepeatIsNotLetInWhenOthersWereRefused) {
+  v1::QueueDefinition& definition = define_window(1, 1000);
+  set(definition, "x-max-length", 1);
+  (*definition.mutable_arguments())["x-overflow"].set_string_value("reject-publish");
+  host->add_queue(definition);
+  publish_confirmed({"1:a"}, {1});
+  for (const std::uint32_t refused_there : {1u, 0u}) {
+    v1::ShardPublish message = publish_with_ids({"1:again", "2:b"}, {1});
+    message.set_producer_id("p");
+    message.set_producer_session(1);
+    message.set_first_seq(1);
+    host->on_publish(kRouter, message, joined({"1:again", "2:b"}));
+    settle_down();
+    ASSERT_NE(confirm_of(message.batch_id()), nullptr);
+    EXPECT_EQ(confirm_of(message.batch_id())->refusals_size(), static_cast<int>(refused_there));
+    EXPECT_EQ(drain(), refused_there > 0 ? (Bodies{"1:a"}) : (Bodies{"2:b"}));
+    tick(std::chrono::seconds(2));
+  }
+}
+
 TEST_F(Deduplication, WhatTheLogHasNoRoomForIsNotRemembered) {
   host->add_queue(define_window(1, 60'000));
   disk.wal_full = true;

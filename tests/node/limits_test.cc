@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <random>
 
+#include "node/producer_dedupe.h"
 #include "tests/node/queue_host_fixture.h"
 
 namespace segue::node {
@@ -15,6 +16,7 @@ class Limits : public QueueHostTest {
     std::int64_t messages = -1;
     std::int64_t bytes = -1;
     bool rejects = false;
+    bool buries = false;  // what it rejects
   };
   void declare_limited(std::uint64_t id, Limit limit, bool durable = true) {
     v1::QueueDefinition definition = define(id, durable);
@@ -28,6 +30,9 @@ class Limits : public QueueHostTest {
     if (limit.messages >= 0) arguments["x-max-length"].set_int_value(limit.messages);
     if (limit.bytes >= 0) arguments["x-max-length-bytes"].set_int_value(limit.bytes);
     if (limit.rejects) arguments["x-overflow"].set_string_value("reject-publish");
+    if (!limit.buries) return;
+    arguments["x-overflow"].set_string_value("reject-publish-dlx");
+    arguments["x-dead-letter-exchange"].set_string_value("dead");
   }
   /// The places that the queue refused.
   static std::vector<std::uint32_t> refused(const v1::ShardConfirm& confirm, std::uint64_t queue) {
@@ -171,6 +176,108 @@ TEST_F(Limits, ARefusedMessageIsNoDuplicateLater) {
   settle_down();
   EXPECT_EQ(confirm_of(batch)->refusals_size(), 0);
   EXPECT_EQ(drain(), (Bodies{"b"}));
+}
+
+TEST_F(Limits, WhatIsRejectedIsADeadLetterFromTheBeginning) {
+  for (const bool durable : {true, false}) {
+    const std::uint64_t queue = durable ? 1 : 2;
+    declare_limited(queue, {.messages = 1, .bytes = 3, .buries = true}, durable);
+    disk.commit_on_flush = false;
+    const auto first = publish({"a", "b", "c"}, {queue});
+    const auto second = publish({"d"}, {queue});
+    turn();
+    EXPECT_EQ(confirm_of(first) == nullptr, durable) << "what is durable waits for the disk";
+    disk.commit();
+    disk.commit_on_flush = true;
+    settle_down();
+    ASSERT_NE(confirm_of(second), nullptr);
+    EXPECT_EQ(refused(*confirm_of(first), queue), (std::vector<std::uint32_t>{1, 2}));
+    EXPECT_EQ(refused(*confirm_of(second), queue), (std::vector<std::uint32_t>{0}));
+    EXPECT_EQ(status(queue).ready(), 1u);
+    EXPECT_EQ(status(queue).dead_lettering(), 3u);
+    // Consumers never see it, and what comes later stands behind what was there.
+    EXPECT_EQ(drain(queue), (Bodies{"a"}));
+    publish({"e"}, {queue});
+    settle_down();
+    EXPECT_EQ(drain(queue), (Bodies{"e"}));
+  }
+}
+
+TEST_F(Limits, WhatIsOnItsWayToBeADeadLetterTakesNoRoom) {
+  declare_limited(1, {.messages = 1, .buries = true});
+  publish({"a"}, {1});
+  settle_down();
+  const auto held = get(903, 1);
+  ASSERT_EQ(held.messages.size(), 1u);
+  settle(903, held.messages[0].number, held.messages[0].number, v1::OUTCOME_RELEASE);
+  settle_down();
+  disk.commit_on_flush = false;
+  publish({"b"}, {1});
+  ASSERT_EQ(get(903, 1).messages.size(), 1u);  // and there is room for one
+  const auto third = publish({"c"}, {1});
+  disk.commit();
+  disk.commit_on_flush = true;
+  settle_down();
+  ASSERT_NE(confirm_of(third), nullptr);
+  EXPECT_EQ(confirm_of(third)->refusals_size(), 0);
+  EXPECT_EQ(status(1).dead_lettering(), 1u);
+}
+
+TEST_F(Limits, RejectedDeadLettersSurviveRestartsAndAreRejectedOnce) {
+  declare_limited(1, {.messages = 1, .buries = true});
+  publish_as("p", 1, {"a", "b"}, 1);
+  settle_down();
+  auto batch = publish_as("p", 1, {"a", "b"}, 1);
+  settle_down();
+  EXPECT_EQ(refused(*confirm_of(batch), 1), (std::vector<std::uint32_t>{1})) << "the same again";
+  EXPECT_EQ(status(1).dead_lettering(), 1u);
+  open();  // from the log
+  EXPECT_EQ(status(1).ready(), 1u);
+  EXPECT_EQ(status(1).dead_lettering(), 1u);
+  batch = publish_as("p", 2, {"b"}, 1);
+  settle_down();
+  EXPECT_EQ(status(1).dead_lettering(), 1u);
+  reopen();  // from a checkpoint
+  EXPECT_EQ(status(1).ready(), 1u);
+  EXPECT_EQ(status(1).dead_lettering(), 1u);
+  EXPECT_EQ(drain(), (Bodies{"a"}));
+  publish({"c", "d"}, {1});
+  settle_down();
+  EXPECT_EQ(status(1).dead_lettering(), 2u);
+  EXPECT_EQ(drain(), (Bodies{"c"}));
+}
+
+TEST_F(Limits, WithoutADeadLetterExchangeWhatIsRejectedIsDropped) {
+  declare_limited(1, {.messages = 1, .buries = true});
+  definitions.back().mutable_arguments()->erase("x-dead-letter-exchange");
+  host->add_queue(definitions.back());
+  const auto batch = publish({"a", "b"}, {1});
+  settle_down();
+  EXPECT_EQ(refused(*confirm_of(batch), 1), (std::vector<std::uint32_t>{1}));
+  EXPECT_EQ(status(1).dead_lettering(), 0u);
+}
+
+TEST_F(Limits, WhatTheLogHasNoRoomForIsNoDeadLetterEither) {
+  declare_limited(1, {.messages = 0, .buries = true});
+  disk.wal_full = true;
+  const auto batch = publish({"a"}, {1});
+  settle_down();
+  ASSERT_NE(confirm_of(batch), nullptr);
+  EXPECT_TRUE(confirm_of(batch)->has_error());
+  disk.wal_full = false;
+  for (int i = 0; i < 20; ++i) tick();
+  publish({"b"}, {1});
+  settle_down();
+  EXPECT_EQ(status(1).dead_lettering(), 1u);
+}
+
+TEST_F(Limits, ALetterThatHasNoRoomStaysWhereItIs) {
+  declare_limited(1, {.messages = 0, .buries = true});
+  const auto batch =
+      publish_as(std::string(ProducerDedupe::kLongestClientId + 1, 'n'), 1, {"a"}, 1);
+  settle_down();
+  EXPECT_EQ(refused(*confirm_of(batch), 1), (std::vector<std::uint32_t>{0}));
+  EXPECT_EQ(status(1).dead_lettering(), 0u);
 }
 
 TEST_F(Limits, ALimitThatComesLaterHoldsForWhatIsThere) {

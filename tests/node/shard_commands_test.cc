@@ -36,6 +36,33 @@ TEST(ShardCommands, AnEnqueueSurvivesTheLog) {
   EXPECT_EQ(encode_command(*back), bytes);
 }
 
+TEST(ShardCommands, SeqsThatAreOnlyNotedSurviveTheLog) {
+  EnqueueCommand command;
+  command.producer_id = "p";
+  command.seqs = {{5, 7}};
+  const std::string bytes = encode_command(ShardCommand(command));
+  auto back = decode_command(SharedBytes::from(bytes), SharedBytes());
+  ASSERT_TRUE(back.is_ok()) << back.status().to_string();
+  EXPECT_EQ(std::get<EnqueueCommand>(*back).seqs, command.seqs);
+  EXPECT_EQ(std::get<EnqueueCommand>(*back).batch, nullptr);
+  EXPECT_EQ(encode_command(*back), bytes);
+}
+
+TEST(ShardCommands, DeadFromTheBeginningSurvivesTheLog) {
+  EnqueueCommand command;
+  command.targets = {{QueueId{9}, Sequence{100}, {0, 2}, Sequence{0}}};
+  command.targets[0].first_dead_number = 7;
+  command.batch = make_batch({"a", "bb", "ccc"});
+  auto back = decode_command(SharedBytes::from(encode_command(ShardCommand(command))),
+                             SharedBytes::from("abbccc"));
+  ASSERT_TRUE(back.is_ok()) << back.status().to_string();
+  EXPECT_EQ(std::get<EnqueueCommand>(*back).targets[0].first_dead_number, 7u);
+  v1::ShardCommand odd;
+  ASSERT_TRUE(odd.ParseFromString(encode_command(ShardCommand(command))));
+  odd.mutable_enqueue()->mutable_targets(0)->set_first_dead_number(~std::uint64_t{0});
+  EXPECT_FALSE(decode(odd, "abbccc").is_ok());
+}
+
 TEST(ShardCommands, TheOthersSurviveTheLog) {
   const std::vector<ShardCommand> commands = {
       SettleCommand{{{QueueId{1}, {{1, 5}, {9, 9}}}}}, RequeueCommand{{{QueueId{2}, {{7, 7}}}}},

@@ -131,10 +131,61 @@ TEST_F(Limits, Line26OfABatchIsTakenWhatHasRoomInOrderAndAfterACrash) {
   EXPECT_EQ(take("q"), expected);
 }
 
+TEST_F(Limits, Line26WhatIsRejectedCanBeADeadLetterToo) {
+  for (const bool durable : {true, false}) {
+    const std::string name = durable ? "q" : "t";
+    queue(name + "-dead");
+    queue(name,
+          {{"x-max-length", 1},
+           {"x-overflow", "reject-publish-dlx"},
+           {"x-dead-letter-exchange", ""},
+           {"x-dead-letter-routing-key", name + "-dead"}},
+          durable);
+    EXPECT_TRUE(publish("", name, "first").confirmed);
+    for (const char* const body : {"second", "third"}) {
+      const Fate fate = publish("", name, body);
+      EXPECT_FALSE(fate.confirmed);
+      EXPECT_EQ(fate.error, ErrorCode::kQueueFull);
+      EXPECT_EQ(fate.text.rfind("overflow", 0), 0u) << fate.text;
+    }
+    wait_for_ready(name + "-dead", 2);
+    const Delivery letter = next_of(name + "-dead");
+    EXPECT_EQ(letter.body(), "second");
+    const Table headers = letter.properties().headers;
+    EXPECT_EQ(headers.at("x-first-death-reason"), Value("maxlen"));
+    EXPECT_EQ(headers.at("x-first-death-queue"), Value(name));
+    letter.ack();
+    EXPECT_EQ(take(name + "-dead"), (Bodies{"third"}));
+    EXPECT_EQ(take(name), (Bodies{"first"}));
+    EXPECT_TRUE(publish("", name, "fourth").confirmed);
+  }
+}
+
+TEST_F(Limits, Line26WhatWasRejectedIsDeadThroughACrash) {
+  queue("q", {{"x-max-length", 1},
+              {"x-overflow", "reject-publish-dlx"},
+              {"x-dead-letter-exchange", ""},
+              {"x-dead-letter-routing-key", "dead"}});
+  queue("dead", {{"x-max-length", 0},
+                 {"x-overflow", "reject-publish-dlx"},
+                 {"x-dead-letter-exchange", ""},
+                 {"x-dead-letter-routing-key", "end"}});
+  queue("end");
+  EXPECT_TRUE(publish("", "q", "stays").confirmed);
+  EXPECT_FALSE(publish("", "q", "dies").confirmed);
+  crash_nodes();
+  // Where it has no room a letter waits, and does not die again.
+  wait_for("q", [](const QueueDescription& is) { return is.dead_lettering == 1 && is.ready == 1; });
+  update("dead", {});
+  wait_for_ready("dead", 1);
+  EXPECT_EQ(take("dead"), (Bodies{"dies"}));
+  EXPECT_EQ(take("q"), (Bodies{"stays"}));
+  EXPECT_EQ(take("end"), (Bodies{}));
+}
+
 TEST_F(Limits, Line26WordsThatMakeNoSenseAreRefused) {
-  for (const Table& arguments :
-       {Table{{"x-max-length", -1}}, Table{{"x-max-length-bytes", "much"}},
-        Table{{"x-overflow", "drop-tail"}}, Table{{"x-overflow", "reject-publish-dlx"}}}) {
+  for (const Table& arguments : {Table{{"x-max-length", -1}}, Table{{"x-max-length-bytes", "much"}},
+                                 Table{{"x-overflow", "drop-tail"}}, Table{{"x-overflow", true}}}) {
     QueueOptions options;
     options.arguments = arguments;
     const auto declared = admin().declare_queue("q", options);
