@@ -88,6 +88,8 @@ void Queue::set_ttl(std::int64_t ttl_ms, std::int64_t now_ms) {
   if (expiry_.unknown_arrival_ms == 0 || (expiry_.ttl_ms < 0 && ttl_ms >= 0)) {
     expiry_.unknown_arrival_ms = std::max<std::int64_t>(now_ms, 1);
   }
+  // What is there has had its moment in which a consumer could take it.
+  if (ttl_ms == 0 && expiry_.ttl_ms != 0) end_at_once();
   expiry_.ttl_ms = ttl_ms;
 }
 

@@ -214,6 +214,21 @@ TEST_F(Expiry, ATimeToLiveThatChangesHoldsForWhatIsThere) {
   EXPECT_EQ(status(1).ready(), 0u);
 }
 
+TEST_F(Expiry, ATimeToLiveOfNothingThatComesLaterHoldsForWhatIsThere) {
+  for (const bool reopened : {false, true}) {
+    const std::uint64_t queue = reopened ? 2 : 1;
+    declare_with_ttl(queue, -1);
+    publish_timed({{"a", -1}, {"b", 100'000}}, queue);
+    if (reopened) reopen();
+    v1::QueueDefinition changed = definitions.back();
+    (*changed.mutable_arguments())["x-message-ttl"].set_int_value(0);
+    host->add_queue(changed);
+    wait(milliseconds(2000));
+    EXPECT_EQ(status(queue).ready(), 0u);
+    EXPECT_EQ(status(queue).expired_total(), 2u);
+  }
+}
+
 TEST_F(Expiry, APurgeAndExpiredMessagesOnTheirWayOutDoNotCountTwice) {
   declare_with_ttl(1, -1);
   publish_timed({{"a", -1}, {"b", 100}, {"c", -1}});
