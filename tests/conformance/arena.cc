@@ -18,8 +18,9 @@ bool Arena::start() {
   return true;
 }
 
-client::Connection Arena::connect(const std::string& name) const {
+client::Connection Arena::connect(const std::string& name, const std::string& vhost) const {
   client::ConnectionOptions options = cluster_.connection_options(name);
+  options.vhost = vhost;
   options.close_timeout = std::chrono::seconds(1);
   return client::Connection::open(std::move(options)).value();
 }

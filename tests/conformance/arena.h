@@ -18,7 +18,7 @@ class Arena {
   bool start();
   TestCluster& cluster() { return cluster_; }
   client::Admin& admin() { return connection_->admin(); }
-  client::Connection connect(const std::string& name) const;
+  client::Connection connect(const std::string& name, const std::string& vhost = "") const;
 
   /// Every node knows all exchanges, queues and bindings that were there before the call.
   client::Status sync_catalogs();

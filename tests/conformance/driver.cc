@@ -12,13 +12,32 @@ namespace {
 bool changes_topology(const Operation& operation) {
   return !std::holds_alternative<Publish>(operation) && !std::holds_alternative<Get>(operation) &&
          !std::holds_alternative<Settle>(operation) && !std::holds_alternative<Purge>(operation) &&
-         !std::holds_alternative<Browse>(operation);
+         !std::holds_alternative<Browse>(operation) &&
+         !std::holds_alternative<CancelDelayed>(operation);
+}
+
+bool changes_policies(const Operation& operation) {
+  return std::holds_alternative<SetPolicy>(operation) ||
+         std::holds_alternative<DeletePolicy>(operation);
+}
+
+/// Lines of both that are not in the other.
+std::string compare(const std::set<std::string>& expected, const std::set<std::string>& observed) {
+  std::string difference;
+  for (const std::string& line : expected) {
+    if (!observed.contains(line)) difference += "not there: " + line + "\n";
+  }
+  for (const std::string& line : observed) {
+    if (!expected.contains(line)) difference += "should not be there: " + line + "\n";
+  }
+  return difference;
 }
 
 std::string text_of(const Model::Numbers& numbers) {
   return std::to_string(numbers.ready) + " ready, " + std::to_string(numbers.unacked) +
          " unacked, " + std::to_string(numbers.letters) + " dead letters, " +
-         std::to_string(numbers.consumers) + " consumers";
+         std::to_string(numbers.consumers) + " consumers, " + std::to_string(numbers.delayed) +
+         " delayed, " + std::to_string(numbers.ids) + " ids";
 }
 
 std::string differs(const std::string& what, const std::string& expected,
@@ -30,25 +49,40 @@ std::string differs(const std::string& what, const std::string& expected,
 
 Driver::Driver(Arena& arena, const std::string& prefix, const Options& options)
     : arena_(arena), names_(prefix), options_(options), model_(options.mistake) {
+  if (!options_.vhost.empty()) {
+    client::VhostOptions limits;
+    limits.max_queues = options_.max_queues;
+    (void)arena_.admin().declare_vhost(options_.vhost, limits);
+  }
+  model_.limit_queues(options_.max_queues);
+  watcher_ = std::make_unique<client::Connection>(
+      arena_.connect(names_.prefix() + "watcher", options_.vhost));
   for (int session = 0; session < 2; ++session) open(session);
 }
 
 Driver::~Driver() {
   for (int session = 0; session < 2; ++session) close(session);
+  if (!options_.vhost.empty()) {
+    (void)watcher_->close();
+    (void)arena_.admin().delete_vhost(options_.vhost);
+    return;
+  }
+  client::Admin& admin = watcher_->admin();
   for (const std::string& name : declared_) {
     const std::string there = names_.there(name);
     if (is_queue_name(name)) {
-      (void)arena_.admin().delete_queue(there);
+      (void)admin.delete_queue(there);
     } else {
-      (void)arena_.admin().delete_exchange(there);
+      (void)admin.delete_exchange(there);
     }
   }
+  for (const std::string& name : policies_) (void)admin.delete_policy(names_.prefix() + name);
 }
 
 void Driver::open(int session) {
   Session& of = sessions_.at(static_cast<std::size_t>(session));
   of.connection = std::make_unique<client::Connection>(
-      arena_.connect(names_.prefix() + "s" + std::to_string(session)));
+      arena_.connect(names_.prefix() + "s" + std::to_string(session), options_.vhost));
   of.told = std::make_shared<Told>();
   of.told->listen(of.connection->publisher(), of.told);
 }
@@ -67,6 +101,10 @@ std::string Driver::run(const Program& program) {
       return "at operation " + std::to_string(i + 1) + ": " + difference;
     }
   }
+  return finish();
+}
+
+std::string Driver::finish() {
   if (std::string difference = compare_lists(); !difference.empty()) {
     return "at the end: " + difference;
   }
@@ -112,7 +150,9 @@ std::string Driver::step(const Operation& operation) {
   if (difference.empty()) difference = see_ends();
   if (difference.empty()) difference = wait_for_numbers();
   if (difference.empty()) difference = see_nothing_more();
-  if (difference.empty() && changes_topology(operation) && model_.has_dead_letter_exchanges()) {
+  const bool syncs = changes_policies(operation) ||
+                     (changes_topology(operation) && model_.has_dead_letter_exchanges());
+  if (difference.empty() && syncs) {
     if (const auto synced = arena_.sync_catalogs(); !synced)
       difference = synced.error().to_string();
   }
@@ -170,7 +210,7 @@ std::string Driver::compare_numbers() {
   std::vector<std::pair<std::string, std::future<client::Result<client::QueueDescription>>>> asked;
   for (const std::string& name : declared_) {
     if (!is_queue_name(name)) continue;
-    asked.emplace_back(name, arena_.admin().queue_status_async(names_.there(name)));
+    asked.emplace_back(name, watcher_->admin().queue_status_async(names_.there(name)));
   }
   std::string difference;
   for (auto& [name, answer] : asked) {
@@ -184,8 +224,8 @@ std::string Driver::compare_numbers() {
     } else if (!status->available) {
       observed = "its node does not answer";
     } else {
-      observed =
-          text_of({status->ready, status->unacked, status->dead_lettering, status->consumers});
+      observed = text_of({status->ready, status->unacked, status->dead_lettering, status->consumers,
+                          status->delayed, status->dedupe_entries});
     }
     if (observed != expected) difference = differs("queue " + name, expected, observed);
   }
@@ -214,9 +254,9 @@ std::string Driver::compare_lists() {
     expected.insert(to_text(
         Operation(Bind{0, false, binding.exchange, binding.to, binding.key, binding.arguments})));
   }
-  const auto queues = arena_.admin().list_all_queues(true);
-  const auto exchanges = arena_.admin().list_all_exchanges();
-  const auto bindings = arena_.admin().list_all_bindings();
+  const auto queues = watcher_->admin().list_all_queues(true);
+  const auto exchanges = watcher_->admin().list_all_exchanges();
+  const auto bindings = watcher_->admin().list_all_bindings();
   if (!queues || !exchanges || !bindings) return "the lists are not to be had\n";
   const auto ours = [&](const std::string& name) { return name.starts_with(names_.prefix()); };
   for (const auto& queue : *queues) {
@@ -235,14 +275,38 @@ std::string Driver::compare_lists() {
         to_text(Operation(Bind{0, false, names_.here(binding.exchange), names_.here(to),
                                names_.here(binding.routing_key), names_.here(binding.arguments)})));
   }
-  std::string difference;
-  for (const std::string& line : expected) {
-    if (!observed.contains(line)) difference += "not there: " + line + "\n";
+  return compare(expected, observed) + compare_policies();
+}
+
+std::string Driver::compare_policies() {
+  std::set<std::string> expected;
+  std::set<std::string> observed;
+  for (const auto& [name, policy] : model_.policies()) {
+    SetPolicy shown = policy;
+    shown.session = 0;
+    expected.insert(to_text(Operation(shown)));
   }
-  for (const std::string& line : observed) {
-    if (!expected.contains(line)) difference += "should not be there: " + line + "\n";
+  const auto policies = watcher_->admin().list_all_policies();
+  if (!policies) return "the policies are not to be had\n";
+  for (const auto& policy : *policies) {
+    if (!policy.name.starts_with(names_.prefix())) continue;
+    observed.insert(to_text(
+        Operation(SetPolicy{0, names_.here(policy.name), names_.pattern_here(policy.pattern),
+                            policy.apply_to, policy.priority, names_.here(policy.definition)})));
   }
-  return difference;
+  for (const auto& [name, queue] : model_.queues()) {
+    for (const auto& [argument, value] : queue.in_force) {
+      expected.insert(name + " has " + argument + " " + to_text(value));
+    }
+    const auto status = watcher_->admin().queue_status(names_.there(name));
+    if (!status) continue;
+    for (const client::EffectiveSetting& setting : status->effective) {
+      const auto* text = setting.value.as<std::string>();
+      observed.insert(name + " has " + setting.name + " " +
+                      to_text(text == nullptr ? setting.value : Value(names_.here(*text))));
+    }
+  }
+  return compare(expected, observed);
 }
 
 }  // namespace segue::conformance

@@ -24,6 +24,10 @@ class Driver {
     Mistake mistake = Mistake::kNone;
     /// For what happens a moment later.
     std::chrono::milliseconds patience{20'000};
+    /// Made for the program; empty: the one that is always there.
+    std::string vhost{};
+    /// Of the virtual host.
+    std::optional<std::uint64_t> max_queues{};
   };
   /// `prefix`: of the names of queues and exchanges, another for each program.
   Driver(Arena& arena, const std::string& prefix, const Options& options);
@@ -33,6 +37,9 @@ class Driver {
 
   /// The first difference, for people; empty: there is none.
   std::string run(const Program& program);
+  /// The same bit by bit: one operation, and what is left to compare at the end.
+  std::string step(const Operation& operation);
+  std::string finish();
   /// Operations of programs that were carried out; the others made no sense, or left it open what
   /// comes of them.
   int performed() const { return performed_; }
@@ -43,9 +50,10 @@ class Driver {
     std::shared_ptr<Told> told;
   };
 
-  std::string step(const Operation& operation);
   std::string empty_queues();
   std::string compare_lists();
+  /// Of policies, and of what is in force.
+  std::string compare_policies();
 
   Outcome perform(const DeclareExchange& op);
   Outcome perform(const DeleteExchange& op);
@@ -59,6 +67,9 @@ class Driver {
   Outcome perform(const Cancel& op);
   Outcome perform(const Settle& op);
   Outcome perform(const Browse& op);
+  Outcome perform(const CancelDelayed& op);
+  Outcome perform(const SetPolicy& op);
+  Outcome perform(const DeletePolicy& op);
   Outcome perform(const Reopen& op);
   Outcome perform(const Restart& op);
 
@@ -82,12 +93,14 @@ class Driver {
   Names names_;
   const Options options_;
   Model model_;
+  std::unique_ptr<client::Connection> watcher_;
   std::array<Session, 2> sessions_;
   std::map<int, client::Consumer> consumers_;
   std::map<int, int> session_of_;                            // of a consumer
   std::vector<std::optional<client::Delivery>> deliveries_;  // as the model's handles
   std::optional<client::Delivery> got_;
   std::set<std::string> declared_;
+  std::set<std::string> policies_;
   int performed_ = 0;
 };
 

@@ -111,6 +111,8 @@ Outcome Driver::perform(const Publish& op) {
     message.header.mandatory = op.mandatory;
     message.header.properties.headers = op.headers;
     message.header.properties.priority = static_cast<std::uint32_t>(op.priority);
+    message.header.properties.delay = std::chrono::milliseconds(op.delay);
+    message.header.properties.group_id = op.group;
     if (op.expiration) {
       message.header.properties.expiration = std::chrono::milliseconds(*op.expiration);
     }
@@ -187,7 +189,8 @@ Outcome Driver::perform(const Browse& op) {
   Outcome outcome;
   client::Admin::BrowsePage page;
   do {
-    auto next = admin(op.session).browse(names_.there(op.queue), page.through);
+    auto next = op.delayed ? admin(op.session).browse_delayed(names_.there(op.queue), page.through)
+                           : admin(op.session).browse(names_.there(op.queue), page.through);
     if (!next) return failure(next);
     page = *std::move(next);
     for (const client::Message& message : page.messages) {
@@ -195,6 +198,37 @@ Outcome Driver::perform(const Browse& op) {
     }
   } while (page.more);
   return outcome;
+}
+
+Outcome Driver::perform(const CancelDelayed& op) {
+  const std::string queue = names_.there(op.queue);
+  // A page with one message tells its place.
+  std::uint64_t place = 0;
+  for (std::size_t i = 0; i <= model_.cancelled();) {
+    const auto page = admin(op.session).browse_delayed(queue, place, 1);
+    if (!page) return failure(page);
+    place = page->through;
+    i += page->messages.size();
+    if (!page->more && i <= model_.cancelled()) return {{}, {{"cancelled", "not found"}}, {}};
+  }
+  const auto cancelled = admin(op.session).cancel_delayed(queue, {{place, place}});
+  if (!cancelled) return failure(cancelled);
+  return {{}, {{"cancelled", std::to_string(*cancelled)}}, {}};
+}
+
+Outcome Driver::perform(const SetPolicy& op) {
+  policies_.insert(op.name);
+  client::PolicyDescription policy;
+  policy.name = names_.prefix() + op.name;
+  policy.pattern = names_.pattern_there(op.pattern);
+  policy.apply_to = op.apply_to;
+  policy.priority = op.priority;
+  policy.definition = names_.there(op.definition);
+  return success_of(admin(op.session).set_policy(policy));
+}
+
+Outcome Driver::perform(const DeletePolicy& op) {
+  return success_of(admin(op.session).delete_policy(names_.prefix() + op.name));
 }
 
 Outcome Driver::perform(const Reopen& op) {

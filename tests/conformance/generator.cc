@@ -8,6 +8,7 @@ constexpr int kExchanges = 3;
 constexpr int kConsumers = 4;
 /// In milliseconds: longer than any test.
 constexpr std::int64_t kLongTime = 100'000'000;
+constexpr int kShortDelay = 3;
 
 std::string name(char kind, int number) {
   return kind + std::to_string(number);
@@ -38,7 +39,9 @@ Table Generator::headers() {
 void Generator::add_limits(Table& arguments) {
   if (one_in(2)) arguments["x-max-length"] = number(0, 4);
   if (one_in(4)) arguments["x-max-length-bytes"] = number(0, 40);
-  if (one_in(2)) arguments["x-overflow"] = any_of<const char*>({"drop-head", "reject-publish"});
+  if (one_in(2))
+    arguments["x-overflow"] =
+        any_of<const char*>({"drop-head", "reject-publish", "reject-publish-dlx"});
 }
 
 void Generator::add_odd_argument(Table& arguments) {
@@ -47,7 +50,7 @@ void Generator::add_odd_argument(Table& arguments) {
       arguments["x-max-length"] = -1;
       break;
     case 1:
-      arguments["x-overflow"] = "reject-publish-dlx";
+      arguments["x-overflow"] = "reject";
       break;
     case 2:
       arguments["x-max-priority"] = number(0, 1) * 256;
@@ -70,7 +73,16 @@ Table Generator::queue_arguments() {
     arguments["x-dead-letter-exchange"] = one_in(3) ? exchange() : "";
     if (!one_in(6)) arguments["x-dead-letter-routing-key"] = one_in(5) ? key() : queue();
   }
-  if (one_in(4)) arguments["x-max-priority"] = number(1, 3);
+  if (one_in(4)) {
+    arguments["x-max-priority"] = number(1, 3);
+    if (one_in(20)) arguments["x-message-groups"] = true;
+  } else if (one_in(4)) {
+    arguments["x-message-groups"] = !one_in(4);
+  }
+  if (one_in(4)) {
+    arguments["x-deduplication-window"] = kLongTime;
+    if (one_in(2)) arguments["x-deduplication-max"] = number(1, 2);
+  }
   if (one_in(4)) arguments["x-delivery-limit"] = number(0, 2);
   if (one_in(6)) arguments["x-single-active-consumer"] = !one_in(4);
   if (one_in(6)) arguments["x-message-ttl"] = one_in(4) ? 0 : kLongTime;
@@ -110,7 +122,8 @@ Operation Generator::update_queue() {
   const Table wanted = queue_arguments();
   for (const char* const argument :
        {"x-max-length", "x-max-length-bytes", "x-overflow", "x-dead-letter-exchange",
-        "x-dead-letter-routing-key", "x-delivery-limit", "x-message-ttl"}) {
+        "x-dead-letter-routing-key", "x-delivery-limit", "x-message-ttl", "x-deduplication-window",
+        "x-deduplication-max"}) {
     if (!one_in(2)) continue;
     const auto found = wanted.find(argument);
     op.arguments.erase(argument);
@@ -181,6 +194,30 @@ Operation Generator::publish() {
   op.priority = one_in(3) ? number(1, 4) : 0;
   op.bytes = one_in(4) ? number(4, 30) : 4;
   if (one_in(12)) op.expiration = one_in(4) ? 0 : kLongTime;
+  if (one_in(8)) op.delay = one_in(2) ? kShortDelay : static_cast<int>(kLongTime);
+  if (one_in(2)) op.group = any_of<const char*>({"a", "b"});
+  if (one_in(3)) op.headers["x-deduplication-id"] = any_of<const char*>({"1", "2", "3"});
+  if (one_in(100)) op.headers["x-deduplication-id"] = 5;
+  return op;
+}
+
+Operation Generator::set_policy() {
+  SetPolicy op;
+  op.session = session();
+  op.name = name('p', number(0, 2));
+  op.pattern = any_of<const char*>({"q", "q[01]", "q2$", "[qe]0", "e", ""});
+  op.apply_to = any_of<const char*>({"queues", "queues", "exchanges", "all"});
+  op.priority = number(0, 2);
+  const Table arguments = queue_arguments();
+  for (const char* const key :
+       {"max-length", "max-length-bytes", "overflow", "dead-letter-exchange",
+        "dead-letter-routing-key", "delivery-limit", "message-ttl", "deduplication-window"}) {
+    const auto found = arguments.find(std::string("x-") + key);
+    const bool fits = op.apply_to != "exchanges" || one_in(20);
+    if (found != arguments.end() && fits && one_in(2)) op.definition[key] = found->second;
+  }
+  if (op.apply_to != "queues") op.definition["alternate-exchange"] = exchange();
+  if (one_in(40)) op.definition["max-priority"] = 2;
   return op;
 }
 
@@ -213,10 +250,15 @@ Operation Generator::operation() {
   if (dice < 62) return Get{session(), queue(), one_in(4)};
   if (dice < 69) return consume();
   if (dice < 72) return Cancel{number(0, kConsumers - 1)};
-  if (dice < 75) return Browse{session(), queue()};
+  if (dice < 74) return Browse{session(), queue(), one_in(4)};
+  if (dice < 75) return CancelDelayed{session(), queue(), number(0, 1)};
   if (dice < 77) return Purge{session(), queue()};
-  if (dice < 81) return update_queue();
-  if (dice < 86) return declare_queue();
+  if (dice < 80) return update_queue();
+  if (dice < 84) return declare_queue();
+  if (dice < 86) {
+    if (one_in(4)) return DeletePolicy{session(), name('p', number(0, 2))};
+    return set_policy();
+  }
   if (dice < 88) return DeleteQueue{session(), queue(), one_in(3), one_in(2)};
   if (dice < 90) return declare_exchange();
   if (dice < 91) return DeleteExchange{session(), exchange(), one_in(2)};

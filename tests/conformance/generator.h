@@ -46,6 +46,7 @@ class Generator {
   Operation publish();
   Operation consume();
   Operation settle();
+  Operation set_policy();
   void add_death(Program& program);
   Table queue_arguments();
   void add_limits(Table& arguments);

@@ -43,6 +43,7 @@ std::optional<Outcome> Model::apply(const Operation& operation) {
   deleted_ = forwarded_ = left_open_ = false;
   auto outcome = std::visit([this](const auto& op) { return perform(op); }, operation);
   if (!outcome) return std::nullopt;
+  put_in_force();
   settle_down();
   if (left_open_ || is_a_race()) return std::nullopt;
   return outcome;
@@ -51,6 +52,12 @@ std::optional<Outcome> Model::apply(const Operation& operation) {
 bool Model::is_a_race() const {
   // A letter may come before or after a queue is gone.
   if (deleted_ && forwarded_) return true;
+  // And before or after a policy is in force where it goes.
+  if (alternates_changed_ && forwarded_) return true;
+  for (const std::string& queue : changed_) {
+    if (changed_.size() > 1 && events_.contains(queue) && events_.at(queue).arrived > 0)
+      return true;
+  }
   return std::any_of(events_.begin(), events_.end(), [](const auto& entry) {
     const Events& of = entry.second;
     const bool shows = of.delivered || of.died;
@@ -64,6 +71,8 @@ Model::Numbers Model::numbers(const ModelQueue& queue) const {
   numbers.ready = queue.ready.size();
   numbers.letters = queue.letter_count();
   numbers.consumers = queue.consumers.size();
+  numbers.delayed = queue.resting.size();
+  numbers.ids = queue.window.size();
   for (const Handle& handle : handles_) {
     if (handle.queue_id == queue.id && handle.state == Handle::State::kOpen) ++numbers.unacked;
   }
@@ -110,7 +119,10 @@ std::set<ErrorCode> Model::cannot_declare(const DeclareQueue& wanted) const {
   if (wanted.name.starts_with("amq.")) errors.insert(ErrorCode::kAccessRefused);
   if (!make_sense(wanted.arguments)) errors.insert(ErrorCode::kPreconditionFailed);
   const auto found = queues_.find(wanted.name);
-  if (found == queues_.end()) return errors;
+  if (found == queues_.end()) {
+    if (max_queues_ && queues_.size() >= *max_queues_) errors.insert(ErrorCode::kResourceError);
+    return errors;
+  }
   const DeclareQueue& is = found->second.as;
   if (is.exclusive && is.session != wanted.session) errors.insert(ErrorCode::kResourceLocked);
   const bool equal_arguments = wanted.update ? fixed(is.arguments) == fixed(wanted.arguments)
@@ -148,8 +160,8 @@ std::optional<Outcome> Model::perform(const DeleteQueue& op) {
   if (found == queues_.end()) return outcome;
   std::set<ErrorCode> errors = cannot_use(op.name, op.session);
   const Numbers is = numbers(found->second);
-  const bool refused =
-      (op.if_unused && is.consumers > 0) || (op.if_empty && is.ready + is.unacked + is.letters > 0);
+  const bool refused = (op.if_unused && is.consumers > 0) ||
+                       (op.if_empty && is.ready + is.unacked + is.letters + is.delayed > 0);
   if (refused) errors.insert(ErrorCode::kPreconditionFailed);
   if (!errors.empty()) return failed(std::move(errors));
   outcome.facts["messages"] = std::to_string(is.ready);
@@ -167,6 +179,7 @@ std::optional<Outcome> Model::perform(const Purge& op) {
   outcome.facts["purged"] =
       std::to_string(is.ready + (mistake_ == Mistake::kPurgeCountsUnacked ? is.unacked : 0));
   queue.ready.clear();
+  if (mistake_ == Mistake::kDelayedCanBePurged) queue.resting.clear();
   return outcome;
 }
 
@@ -177,50 +190,66 @@ std::optional<Outcome> Model::perform(const Publish& op) {
     body.resize(std::max(body.size(), static_cast<std::size_t>(op.bytes)), '.');
     published_.push_back(std::move(body));
   }
+  std::set<ErrorCode> errors;
+  const auto id = op.headers.find("x-deduplication-id");
+  if (id != op.headers.end() && id->second.as<std::string>() == nullptr) {
+    errors.insert(ErrorCode::kPreconditionFailed);
+  }
   if (!op.exchange.empty()) {
     const auto found = topology_.exchanges().find(op.exchange);
-    if (found == topology_.exchanges().end()) return failed({ErrorCode::kNotFound});
-    if (found->second.internal) return failed({ErrorCode::kAccessRefused});
+    if (found == topology_.exchanges().end()) {
+      errors.insert(ErrorCode::kNotFound);
+    } else if (found->second.internal) {
+      errors.insert(ErrorCode::kAccessRefused);
+    }
   }
+  if (!errors.empty()) return failed(std::move(errors));
   Seen message;
   message.exchange = op.exchange;
   message.key = op.key;
   message.headers = op.headers;
+  message.priority = op.priority;
+  message.expiration = op.expiration;
+  message.delay = op.delay;
+  message.group = op.group;
   std::set<std::string> there;
   for (const auto& [name, queue] : queues_) there.insert(name);
   const auto targets = topology_.route(message, there);
   if (!targets) return std::nullopt;
   Outcome outcome;
   for (const std::string& body : published_) {
+    message.body = body;
     outcome.facts[body.substr(0, body.find('.'))] =
-        publish_one(op, *targets, body, body == published_.front());
+        publish_one(op, *targets, message, body == published_.front());
   }
   return outcome;
 }
 
 std::string Model::publish_one(const Publish& op, const std::set<std::string>& targets,
-                               const std::string& body, bool first) {
+                               const Seen& message, bool first) {
   if (targets.empty()) return op.mandatory ? "unroutable, returned" : "unroutable";
   std::string refused;
   for (const std::string& name : targets) {
     ModelQueue& queue = queues_.at(name);
-    if (queue.rejects() && !queue.has_room(body.size())) {
+    if (queue.remembers(op.headers) && mistake_ != Mistake::kRepeatsAreLetIn) continue;
+    if (op.delay > 0) {
+      queue.remember(op.headers);
+      queue.resting.push_back(queue.arrived(message));
+      queue.resting.back().due = op.delay < kRestsForever;
+      continue;
+    }
+    if (queue.rejects() && !queue.has_room(message.body.size())) {
       refused += " " + name;
       // The first ones may have left before this one came, and have made room.
       if (!first && (next_consumer(queue) != nullptr || op.expiration == 0 ||
                      queue.number("x-message-ttl") == 0)) {
         left_open_ = true;
       }
+      if (queue.buries()) die(queue, queue.arrived(message), "maxlen");
       continue;
     }
-    Seen message;
-    message.body = body;
-    message.exchange = op.exchange;
-    message.key = op.key;
-    message.headers = op.headers;
-    message.priority = op.priority;
-    message.expiration = op.expiration;
-    queue.append(std::move(message));
+    queue.remember(op.headers);
+    queue.append(message);
     events_[name].sources.insert("publish");
     ++events_[name].arrived;
   }
@@ -238,10 +267,15 @@ std::optional<Outcome> Model::perform(const Get& op) {
   if (exclusive) return std::nullopt;
   queue.used = true;
   Outcome outcome;
-  outcome.facts["found"] = yes_or_no(!queue.ready.empty());
-  if (queue.ready.empty()) return outcome;
-  ModelMessage message = queue.ready.front();
-  queue.ready.erase(queue.ready.begin());
+  const auto next =
+      std::find_if(queue.ready.begin(), queue.ready.end(), [&](const ModelMessage& message) {
+        const Handle* holder = holder_of(queue, message);
+        return holder == nullptr || (!holder->consumer && holder->session == op.session);
+      });
+  outcome.facts["found"] = yes_or_no(next != queue.ready.end());
+  if (next == queue.ready.end()) return outcome;
+  ModelMessage message = *next;
+  queue.ready.erase(next);
   outcome.messages.push_back(message.seen);
   if (!op.no_ack) {
     handle_ = handles_.size();
@@ -301,6 +335,11 @@ std::optional<Outcome> Model::perform(const Browse& op) {
     return failed(std::move(errors));
   }
   ModelQueue all = queues_.at(op.queue);
+  if (op.delayed) {
+    Outcome outcome;
+    for (const ModelMessage& message : all.resting) outcome.messages.push_back(message.seen);
+    return outcome;
+  }
   for (const Handle& handle : handles_) {
     if (handle.queue_id == all.id && handle.state == Handle::State::kOpen) all.put(handle.message);
   }
@@ -309,6 +348,19 @@ std::optional<Outcome> Model::perform(const Browse& op) {
     // One whose time is over is not seen, although it is kept while somebody holds it.
     if (!all.expires_at_once(message)) outcome.messages.push_back(message.seen);
   }
+  return outcome;
+}
+
+std::optional<Outcome> Model::perform(const CancelDelayed& op) {
+  if (auto errors = cannot_use(op.queue, op.session); !errors.empty()) {
+    return failed(std::move(errors));
+  }
+  std::vector<ModelMessage>& resting = queues_.at(op.queue).resting;
+  if (static_cast<std::size_t>(op.newest) >= resting.size()) return std::nullopt;
+  cancelled_ = resting.size() - 1 - static_cast<std::size_t>(op.newest);
+  resting.erase(resting.begin() + static_cast<std::ptrdiff_t>(cancelled_));
+  Outcome outcome;
+  outcome.facts["cancelled"] = "1";
   return outcome;
 }
 

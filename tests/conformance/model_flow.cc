@@ -10,6 +10,7 @@ void Model::settle_down() {
   for (bool changed = true; changed && !left_open_;) {
     changed = false;
     for (auto& [name, queue] : queues_) {
+      changed = fire(queue) || changed;
       changed = dispatch(queue) || changed;
       changed = expire(queue) || changed;
       changed = keep_limit(queue) || changed;
@@ -36,23 +37,73 @@ ModelConsumer* Model::next_consumer(ModelQueue& queue) {
   return all[0];
 }
 
+// Line 24.
+const Model::Handle* Model::holder_of(const ModelQueue& queue, const ModelMessage& message) const {
+  if (!queue.has_groups() || message.seen.group.empty()) return nullptr;
+  if (mistake_ == Mistake::kGroupsAreForgotten) return nullptr;
+  for (const Handle& handle : handles_) {
+    if (handle.queue_id == queue.id && handle.state == Handle::State::kOpen &&
+        handle.message.seen.group == message.seen.group) {
+      return &handle;
+    }
+  }
+  return nullptr;
+}
+
+ModelConsumer* Model::taker_of(ModelQueue& queue, const ModelMessage& message) {
+  const Handle* holder = holder_of(queue, message);
+  if (holder == nullptr) return next_consumer(queue);
+  ModelConsumer* consumer = consumer_of(*holder);
+  if (consumer == nullptr || !consumer->has_credit()) return nullptr;
+  if (queue.single_active() &&
+      std::any_of(queue.consumers.begin(), queue.consumers.end(),
+                  [&](const auto& other) { return other.second.number < consumer->number; })) {
+    return nullptr;
+  }
+  return consumer;
+}
+
 bool Model::dispatch(ModelQueue& queue) {
   bool any = false;
-  while (!queue.ready.empty()) {
-    ModelConsumer* consumer = next_consumer(queue);
-    if (consumer == nullptr || left_open_) break;
+  for (std::size_t at = 0; at < queue.ready.size();) {
+    ModelConsumer* consumer = taker_of(queue, queue.ready[at]);
+    if (left_open_) break;
+    if (consumer == nullptr) {
+      if (!queue.has_groups()) break;
+      ++at;  // it waits for its group's consumer, others need not
+      continue;
+    }
     // Whether it is given out or expires.
-    const ModelMessage& next = queue.ready.front();
+    const ModelMessage& next = queue.ready[at];
     if (queue.expires_at_once(next) && next.seen.redelivered != Flag::kNo) left_open_ = true;
-    deliver(queue, *consumer);
+    deliver(queue, at, *consumer);
     any = true;
   }
   return any;
 }
 
-void Model::deliver(ModelQueue& queue, ModelConsumer& consumer) {
-  ModelMessage message = queue.ready.front();
-  queue.ready.erase(queue.ready.begin());
+// Line 31: what is due comes, as long as there is room.
+bool Model::fire(ModelQueue& queue) {
+  bool any = false;
+  for (std::size_t at = 0; at < queue.resting.size();) {
+    ModelMessage& message = queue.resting[at];
+    if (!message.due) {
+      ++at;
+      continue;
+    }
+    events_[queue.as.name].sources.insert("delays");
+    if (queue.rejects() && !queue.has_room(message.seen.body.size())) break;
+    queue.append(std::move(message));
+    queue.resting.erase(queue.resting.begin() + static_cast<std::ptrdiff_t>(at));
+    ++events_[queue.as.name].arrived;
+    any = true;
+  }
+  return any;
+}
+
+void Model::deliver(ModelQueue& queue, std::size_t at, ModelConsumer& consumer) {
+  ModelMessage message = queue.ready[at];
+  queue.ready.erase(queue.ready.begin() + static_cast<std::ptrdiff_t>(at));
   events_[queue.as.name].delivered = true;
   Delivered given;
   given.consumer = consumer.as.consumer;
@@ -224,6 +275,8 @@ void Model::crash_nodes() {
     } else {
       queue.ready.clear();
       queue.letters.clear();
+      queue.resting.clear();
+      queue.window.clear();
     }
   }
   for (Handle& handle : handles_) {

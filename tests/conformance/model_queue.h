@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -21,6 +22,8 @@ struct ModelMessage {
   Seen seen{};
   /// It has been on its way to somebody; of which a crash of the node leaves traces.
   bool delivered = false;
+  /// Of one that rests: its time has come, there is no room for it.
+  bool due = false;
 };
 
 /// A message that died, and waits until all queues that it goes to have it.
@@ -54,13 +57,22 @@ struct ModelQueue {
   /// By priority, in the order of their deaths.
   std::map<int, std::vector<ModelLetter>> letters{};
   std::map<int, ModelConsumer> consumers{};
+  /// Delayed, in the order in which they came.
+  std::vector<ModelMessage> resting{};
+  /// Ids of the deduplication window, the oldest first.
+  std::deque<std::string> window{};
+  /// The arguments that are in force, with what policies say.
+  Table in_force{};
   /// Something was delivered from it, or could have been.
   bool used = false;
 
   std::optional<std::int64_t> number(const char* argument) const;
   std::optional<std::string> text(const char* argument) const;
-  bool single_active() const;
-  bool rejects() const { return text("x-overflow") == "reject-publish"; }
+  bool single_active() const { return flag("x-single-active-consumer"); }
+  bool has_groups() const { return flag("x-message-groups"); }
+  bool flag(const char* argument) const;
+  bool rejects() const { return text("x-overflow").value_or("").starts_with("reject-publish"); }
+  bool buries() const { return text("x-overflow") == "reject-publish-dlx"; }
   /// Whether one more of this size has room; only where a queue rejects.
   bool has_room(std::size_t bytes) const;
   bool is_over_limit() const;
@@ -70,6 +82,15 @@ struct ModelQueue {
   /// To its place.
   void put(ModelMessage message);
   void append(Seen seen);
+  /// A message that has come now.
+  ModelMessage arrived(Seen seen) const;
+  /// To the end.
+  void append(ModelMessage message);
+  /// Whether a message with these headers came not long ago.
+  bool remembers(const Table& headers) const;
+  void remember(const Table& headers);
+  /// Forgets what is too much.
+  void keep_window();
 };
 
 /// Whether the arguments of a queue make sense: the table of arguments in docs/semantics.md.

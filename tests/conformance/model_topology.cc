@@ -74,12 +74,20 @@ bool makes_sense(const DeclareExchange& exchange) {
   return true;
 }
 
-std::string alternate_of(const DeclareExchange& exchange) {
-  const auto found = exchange.arguments.find("alternate-exchange");
-  return found == exchange.arguments.end() ? "" : *found->second.as<std::string>();
+}  // namespace
+
+std::string ModelTopology::alternate_of(const DeclareExchange& exchange) const {
+  const auto own = exchange.arguments.find("alternate-exchange");
+  if (own != exchange.arguments.end()) return *own->second.as<std::string>();
+  const auto by_policy = alternates_.find(exchange.name);
+  return by_policy == alternates_.end() ? "" : by_policy->second;
 }
 
-}  // namespace
+bool ModelTopology::set_alternates(std::map<std::string, std::string> by_policy) {
+  const bool changes = alternates_ != by_policy;
+  alternates_ = std::move(by_policy);
+  return changes;
+}
 
 ModelTopology::Errors ModelTopology::declare(const DeclareExchange& wanted) {
   Errors errors;

@@ -32,6 +32,9 @@ class ModelTopology {
   Errors unbind(const Bind& wanted);
   /// Takes the bindings to a queue that is deleted along.
   void forget_queue(const std::string& queue);
+  /// What policies say of alternate exchanges, by exchange; their own arguments go before it.
+  /// Whether that changes anything.
+  bool set_alternates(std::map<std::string, std::string> by_policy);
 
   /// The queues that a message of the exchange comes to; nothing where that is left open (which of
   /// several queues a hash chooses).
@@ -44,6 +47,7 @@ class ModelTopology {
  private:
   std::optional<std::set<std::string>> matches(const DeclareExchange& exchange,
                                                const Seen& message) const;
+  std::string alternate_of(const DeclareExchange& exchange) const;
   void delete_exchange(const std::string& name);
   /// Exchanges that are auto-delete and have no binding from them any more.
   void delete_if_bare(const std::set<std::string>& names);
@@ -52,6 +56,7 @@ class ModelTopology {
   std::set<std::string> erase_bindings(Goes goes);
 
   std::map<std::string, DeclareExchange> exchanges_;
+  std::map<std::string, std::string> alternates_;  // by policy
   std::vector<Binding> bindings_;
 };
 

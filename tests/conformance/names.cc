@@ -25,6 +25,17 @@ std::string Names::here(const std::string& name) const {
   return name.starts_with(prefix_) ? name.substr(prefix_.size()) : name;
 }
 
+std::string Names::pattern_there(const std::string& pattern) const {
+  return "^" + prefix_ + "(?:" + pattern + ")";
+}
+
+std::string Names::pattern_here(const std::string& pattern) const {
+  const std::size_t around = pattern_there("").size();
+  const std::string here =
+      pattern.size() < around ? pattern : pattern.substr(around - 1, pattern.size() - around);
+  return pattern_there(here) == pattern ? here : pattern;
+}
+
 Table Names::there(const Table& table) const {
   Table changed = table;
   for (auto& [name, value] : changed) {
@@ -82,6 +93,8 @@ Seen Names::seen(const client::MessageHeader& header, std::string_view body) con
   seen.key = here(header.routing_key);
   seen.priority = static_cast<int>(header.properties.priority);
   if (header.properties.expiration) seen.expiration = header.properties.expiration->count();
+  seen.delay = static_cast<int>(header.properties.delay.count());
+  seen.group = header.properties.group_id;
   seen.headers = header.properties.headers;
   seen.deaths = deaths_in(seen.headers);
   seen.first_death = death_in(seen.headers, "first");

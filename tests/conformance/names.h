@@ -18,6 +18,9 @@ class Names {
   Table there(const Table& table) const;
   /// And back.
   std::string here(const std::string& name) const;
+  /// Of a policy: for names of the program only.
+  std::string pattern_there(const std::string& pattern) const;
+  std::string pattern_here(const std::string& pattern) const;
   Table here(const Table& table) const;
 
   Seen seen(const client::MessageHeader& header, std::string_view body) const;

@@ -10,6 +10,8 @@ std::string essence_of(const Seen& seen) {
   std::string text = seen.body + " by '" + seen.exchange + "' key '" + seen.key + "'";
   if (seen.priority != 0) text += " priority " + std::to_string(seen.priority);
   if (seen.expiration) text += " expiration " + std::to_string(*seen.expiration);
+  if (seen.delay != 0) text += " delay " + std::to_string(seen.delay);
+  if (!seen.group.empty()) text += " group " + seen.group;
   if (!seen.headers.empty()) text += " headers " + to_text(seen.headers);
   for (const Death& death : seen.deaths) {
     text += ", died in " + death.queue + " " + death.reason + " x" + std::to_string(death.count) +

@@ -35,6 +35,8 @@ struct Seen {
   std::string key;
   int priority = 0;
   std::optional<std::int64_t> expiration{};
+  int delay = 0;
+  std::string group{};
   /// Without those that tell of deaths.
   Table headers{};
   std::vector<Death> deaths{};

@@ -74,6 +74,8 @@ struct Printer {
     return line.number("count", op.count, 1)
         .number("bytes", op.bytes, 4)
         .number("priority", op.priority, 0)
+        .number("delay", op.delay, 0)
+        .add(op.group.empty() ? "" : "group " + op.group)
         .flag(op.mandatory, "mandatory")
         .table("headers ", op.headers)
         .text(op.session);
@@ -100,7 +102,21 @@ struct Printer {
            (op.again ? " settled" : " unsettled") + " delivery";
   }
   std::string operator()(const Browse& op) const {
-    return Line("browse " + op.queue).text(op.session);
+    return Line("browse " + op.queue).flag(op.delayed, "delayed").text(op.session);
+  }
+  std::string operator()(const CancelDelayed& op) const {
+    return Line("cancel the delayed message of " + op.queue)
+        .add(std::to_string(op.newest) + " before the latest")
+        .text(op.session);
+  }
+  std::string operator()(const SetPolicy& op) const {
+    return Line("set policy " + op.name + " for " + op.apply_to + " like " + in_quotes(op.pattern))
+        .number("priority", op.priority, 0)
+        .table("", op.definition)
+        .text(op.session);
+  }
+  std::string operator()(const DeletePolicy& op) const {
+    return Line("delete policy " + op.name).text(op.session);
   }
   std::string operator()(const Reopen& op) const {
     return "close and open s" + std::to_string(op.session);
@@ -192,6 +208,8 @@ struct Simplifier {
         .set(&Publish::priority, 0)
         .set(&Publish::bytes, 4)
         .set(&Publish::expiration, {})
+        .set(&Publish::delay, 0)
+        .set(&Publish::group, std::string())
         .set(&Publish::session, 0)
         .found();
   }
@@ -211,7 +229,20 @@ struct Simplifier {
     return Variants(op).set(&Settle::newest, 0).set(&Settle::how, Settle::How::kAck).found();
   }
   std::vector<Operation> operator()(const Browse& op) const {
-    return Variants(op).set(&Browse::session, 0).found();
+    return Variants(op).set(&Browse::delayed, false).set(&Browse::session, 0).found();
+  }
+  std::vector<Operation> operator()(const CancelDelayed& op) const {
+    return Variants(op).set(&CancelDelayed::newest, 0).set(&CancelDelayed::session, 0).found();
+  }
+  std::vector<Operation> operator()(const SetPolicy& op) const {
+    return Variants(op)
+        .without(&SetPolicy::definition)
+        .set(&SetPolicy::priority, 0)
+        .set(&SetPolicy::session, 0)
+        .found();
+  }
+  std::vector<Operation> operator()(const DeletePolicy& op) const {
+    return Variants(op).set(&DeletePolicy::session, 0).found();
   }
   std::vector<Operation> operator()(const Reopen& op) const {
     return Variants(op).set(&Reopen::session, 0).found();

@@ -13,8 +13,12 @@ namespace segue::conformance {
 using client::Table;
 using client::Value;
 
+/// A delay of so many milliseconds ends after every test; a shorter one while the program waits.
+constexpr int kRestsForever = 1'000'000;
+
 /// Operations of clients. Queues are named q0 to q9, exchanges e0 to e9, sessions 0 and 1,
-/// consumers by a number too; names of queues and exchanges may stand in keys and arguments.
+/// consumers by a number too, policies p0 to p9; names of queues and exchanges may stand in keys
+/// and arguments.
 
 struct DeclareExchange {
   int session = 0;
@@ -78,6 +82,9 @@ struct Publish {
   Table headers{};
   /// Milliseconds.
   std::optional<std::int64_t> expiration{};
+  /// Milliseconds: a few, so that it comes by itself, or more than any test takes.
+  int delay = 0;
+  std::string group{};
 };
 
 struct Get {
@@ -112,6 +119,30 @@ struct Settle {
 struct Browse {
   int session = 0;
   std::string queue{};
+  /// Those that are delayed.
+  bool delayed = false;
+};
+
+/// Takes out the `newest`-th latest that is delayed.
+struct CancelDelayed {
+  int session = 0;
+  std::string queue{};
+  int newest = 0;
+};
+
+struct SetPolicy {
+  int session = 0;
+  std::string name{};
+  /// A regular expression for the beginning of a name.
+  std::string pattern{};
+  std::string apply_to = "all";
+  int priority = 0;
+  Table definition{};
+};
+
+struct DeletePolicy {
+  int session = 0;
+  std::string name{};
 };
 
 /// The session ends, and another one begins.
@@ -124,9 +155,9 @@ struct Restart {
   bool nodes = true;
 };
 
-using Operation =
-    std::variant<DeclareExchange, DeleteExchange, DeclareQueue, DeleteQueue, Purge, Bind, Publish,
-                 Get, Consume, Cancel, Settle, Browse, Reopen, Restart>;
+using Operation = std::variant<DeclareExchange, DeleteExchange, DeclareQueue, DeleteQueue, Purge,
+                               Bind, Publish, Get, Consume, Cancel, Settle, Browse, CancelDelayed,
+                               SetPolicy, DeletePolicy, Reopen, Restart>;
 using Program = std::vector<Operation>;
 
 /// For people.
