@@ -153,7 +153,7 @@ bool shows(Mistake mistake, const Program& program) {
 
 // Two programs with the same names, in two virtual hosts, do not meet.
 TEST_F(Conformance, ProgramsInTwoVirtualHostsDoNotMeet) {
-  const std::uint64_t end = first() + count_of(6);
+  const std::uint64_t end = first() + count_of(4);
   for (std::uint64_t seed = first(); seed < end; ++seed) {
     const Program one = Generator(2 * seed, {.operations = 40, .restarts = false}).program();
     const Program other = Generator(2 * seed + 1, {.operations = 40, .restarts = false}).program();

@@ -1,5 +1,6 @@
 // Preloaded into a process by a test: once the file $SEGUE_TEST_SYNC_FAILS exists, syncing a file
-// whose path holds the text in it fails with EIO, as on a disk that lost what it had taken.
+// whose path holds the text in it fails with EIO, as on a disk that lost what it had taken. While
+// $SEGUE_TEST_SYNC_WAITS exists, syncing such a file waits.
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -12,8 +13,8 @@
 
 namespace {
 
-bool fails(int descriptor) {
-  const char* order = std::getenv("SEGUE_TEST_SYNC_FAILS");
+bool is_meant(const char* variable, int descriptor) {
+  const char* order = std::getenv(variable);
   const int file = order == nullptr ? -1 : open(order, O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
   char text[256] = {};
@@ -27,7 +28,8 @@ bool fails(int descriptor) {
 }
 
 int sync_by(const char* name, int descriptor) {
-  if (fails(descriptor)) {
+  while (is_meant("SEGUE_TEST_SYNC_WAITS", descriptor)) usleep(1000);
+  if (is_meant("SEGUE_TEST_SYNC_FAILS", descriptor)) {
     errno = EIO;
     return -1;
   }
