@@ -13,9 +13,10 @@ namespace segue::cli {
 
 namespace {
 
-constexpr std::array<std::string_view, 12> kFields = {
-    "exchange", "routing-key", "reason", "content-type", "content-encoding", "correlation-id",
-    "reply-to", "message-id",  "type",   "user-id",      "app-id",           "priority"};
+constexpr std::array<std::string_view, 13> kFields = {
+    "exchange",       "routing-key", "reason",     "content-type", "content-encoding",
+    "correlation-id", "reply-to",    "message-id", "group-id",     "type",
+    "user-id",        "app-id",      "priority"};
 
 std::string known_fields() {
   std::string names = "header.NAME";
@@ -32,6 +33,7 @@ std::string text_of(std::string_view field, std::string_view exchange, std::stri
   if (field == "correlation-id") return properties.correlation_id;
   if (field == "reply-to") return properties.reply_to;
   if (field == "message-id") return properties.message_id;
+  if (field == "group-id") return properties.group_id;
   if (field == "type") return properties.type;
   if (field == "user-id") return properties.user_id;
   if (field == "app-id") return properties.app_id;
@@ -52,9 +54,10 @@ const char* const kFilterHelp =
     "EXPR chooses messages: header.NAME (there is such a header), !header.NAME, "
     "header.NAME=VALUE,\n"
     "header.NAME!=VALUE, and = or != with exchange, routing-key, reason (of the first death),\n"
-    "content-type, content-encoding, correlation-id, reply-to, message-id, type, user-id, app-id "
-    "or\n"
-    "priority. NAME and VALUE may stand in double quotes; a VALUE in quotes is a text, 3 also the\n"
+    "content-type, content-encoding, correlation-id, reply-to, message-id, group-id, type, "
+    "user-id,\n"
+    "app-id or priority. NAME and VALUE may stand in double quotes; a VALUE in quotes is a text, 3 "
+    "also the\n"
     "number. With several --filter all must hold.\n";
 
 /// Reads one expression from left to right.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -50,6 +51,12 @@ class ConsumeCommand final : public SessionCommand {
       return Status(Code::kInvalidConfig, "--follow and --until-empty exclude each other");
     }
     idle_given_ = options.given("idle");
+    if (options.given("consumer-timeout")) {
+      if (consumer_timeout_.count() == 0) {
+        return Status(Code::kInvalidConfig, "--consumer-timeout is 0; it must be 1ms at least");
+      }
+      arguments_["x-consumer-timeout"] = static_cast<std::int64_t>(consumer_timeout_.count());
+    }
     return Status::ok();
   }
 
@@ -70,6 +77,13 @@ class ConsumeCommand final : public SessionCommand {
                    1'000'000);
     options.flag(exclusive_, {"exclusive", 0, "",
                               "be the queue's only consumer: refused while there is another"});
+    options.custom({"priority", 0, "N",
+                    "consumers of a higher one are served first, while they have credit (0)"},
+                   [this](std::string_view text) { return set_priority(text); });
+    options.duration(consumer_timeout_,
+                     {"consumer-timeout", 0, "TIME",
+                      "a message that is not settled within this time goes back to the queue, e.g. "
+                      "500ms, 30 or 30s, 2m (the queue's own)"});
     options.flag(raw_, {"raw", 0, "", "write the bodies' bytes and nothing else: no newlines"});
     options.flag(ndjson_, {"ndjson", 0, "", "write a line of JSON for each message"});
   }
@@ -88,6 +102,8 @@ class ConsumeCommand final : public SessionCommand {
     options.prefetch = plan.prefetch();
     options.no_ack = no_ack_ && !count_;
     options.exclusive = exclusive_;
+    options.priority = priority_;
+    options.arguments = arguments_;
     auto consumer = connection.subscribe(queue_, options);
     if (!consumer) return report(console, "consume from '" + queue_ + "'", consumer.error());
     const int code = take(console, connection, *consumer, plan);
@@ -98,6 +114,13 @@ class ConsumeCommand final : public SessionCommand {
   }
 
  private:
+  Status set_priority(std::string_view text) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), priority_);
+    if (error == std::errc() && end == text.data() + text.size()) return Status::ok();
+    return Status(Code::kInvalidConfig, "expected a whole number of 32 bits, got '" +
+                                            std::string(text.substr(0, 40)) + "'");
+  }
+
   // Nothing is wanted, but a queue that is not there is still worth telling.
   int check_queue(Console& console, client::Connection& connection) {
     const auto queue = connection.admin().find_queue(queue_);
@@ -219,6 +242,9 @@ class ConsumeCommand final : public SessionCommand {
   bool ack_ = false;
   bool no_ack_ = false;
   bool exclusive_ = false;
+  std::int32_t priority_ = 0;
+  std::chrono::milliseconds consumer_timeout_{0};
+  client::Table arguments_;
   bool raw_ = false;
   bool ndjson_ = false;
   std::vector<client::Delivery> held_;

@@ -46,7 +46,7 @@ class GetCommand final : public SessionCommand {
   int run_with(Console& console, client::Connection& connection) override {
     look_at_queue(connection);
     const auto got = connection.get(queue_, no_ack_);
-    if (!got) return report(console, "get from '" + queue_ + "'", got.error());
+    if (!got) return failed(console, connection, got.error());
     if (!got->has_value()) {
       console.note("segue: queue '" + printable(queue_) + "' has no message ready");
       return kExitNothing;
@@ -69,6 +69,20 @@ class GetCommand final : public SessionCommand {
   }
 
  private:
+  int failed(Console& console, client::Connection& connection, client::Error error) const {
+    const bool late = error.code == client::ErrorCode::kTimeout;
+    // That nobody answered says little: is the queue's node there?
+    client::Result<client::QueueDescription> status = error;
+    if (late) status = connection.admin().queue_status(queue_);
+    if (status && !status->available) {
+      error.code = client::ErrorCode::kShardUnavailable;
+      error.text = "shard " + std::to_string(status->shard) + " is unavailable: its node " +
+                   status->node + " does not answer";
+    }
+    const int code = report(console, "get from '" + queue_ + "'", error);
+    return late ? static_cast<int>(kExitTimeout) : code;
+  }
+
   std::string queue_;
   bool no_ack_ = false;
   bool requeue_ = false;

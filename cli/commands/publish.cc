@@ -35,7 +35,9 @@ constexpr const char* kDescription =
     "  {\"body\": \"text\", \"routing_key\": \"a.b\", \"properties\": {\"headers\": {\"n\": 1}}}\n"
     "with body_base64 instead of body for other bytes. --queue, --exchange and --routing-key go "
     "before\n"
-    "what the line says.\n"
+    "what the line says. At a line that is none of those the command ends (exit code 64): what "
+    "stands\n"
+    "before it is published, nothing from it on.\n"
     "\n"
     "Examples:\n"
     "  segue publish --queue orders --body 'hello'\n"
@@ -99,11 +101,14 @@ class PublishCommand final : public SessionCommand {
                                    "(never)"});
     options.duration(header_.properties.delay,
                      {"delay", 0, "TIME",
-                      "not delivered before so long after it arrived, e.g. 500ms, 30s, 2h (none)"});
+                      "not delivered before so long after it arrived, e.g. 500ms, 30s, 2h; a plain "
+                      "number is seconds (none)"});
     options.custom({"deliver-at", 0, "TIME",
                     "not delivered before this time: 2030-01-31T08:00:00Z, or milliseconds since "
                     "1970 (UTC)"},
                    [this](std::string_view value) { return set_deliver_at(value); });
+    options.text(header_.properties.message_id,
+                 {"message-id", 0, "ID", "a name for the message; the cluster does not go by it"});
     options.text(header_.properties.group_id,
                  {"group-id", 0, "ID", "for queues with message groups"});
     options.text(header_.properties.correlation_id, {"correlation-id", 0, "ID", "for replies"});
@@ -179,7 +184,8 @@ class PublishCommand final : public SessionCommand {
         if (code != kExitOk) return code;
       }
       if (const auto number = lines.too_long()) {
-        console.note("segue: line " + grouped(*number) + " is longer than " + human_bytes(limit) +
+        console.note("segue: " + input_name() + ":" + std::to_string(*number) +
+                     ": the line is longer than " + human_bytes(limit) +
                      ", the cluster's limit for a message");
         return kExitRefused;
       }
@@ -196,8 +202,10 @@ class PublishCommand final : public SessionCommand {
       if (line.text.find_first_not_of(" \t\r") == std::string_view::npos) return kExitOk;
       Result<client::Message> message = parse_message(line.text, header_);
       if (!message) {
-        console.note("segue: line " + grouped(number) + ": " +
+        console.note("segue: " + input_name() + ":" + std::to_string(number) + ": " +
                      printable(message.status().message()));
+        console.note("  published: " + counted(feed.counts().published, "message") +
+                     " before this line; nothing from it on");
         return kExitUsage;
       }
       if (exchange_override_) message->header.exchange = *exchange_override_;
@@ -211,6 +219,10 @@ class PublishCommand final : public SessionCommand {
       status = feed.publish(client::PreparedHeader(marked), line.text);
     }
     return status ? static_cast<int>(kExitOk) : failed(console, status.error());
+  }
+
+  std::string input_name() const {
+    return file_.empty() || file_ == "-" ? "standard input" : printable(file_);
   }
 
   int publish_whole(Console& console, PublishFeed& feed, InputFile& input, std::size_t limit) {

@@ -185,6 +185,21 @@ TEST_F(SegueTool, SaysWhatItWaitsForAndWhenItGoesOn) {
   EXPECT_EQ(again.wait(), 0);
 }
 
+TEST_F(SegueTool, AGetSaysThatTheQueuesNodeIsAway) {
+  TestCluster cluster({.routers = 1, .nodes = 1, .shards = 1});
+  cluster.start_all();
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  const std::string use = "SEGUE_ROUTER=" + cluster.endpoint("r1");
+  ASSERT_EQ(Process("segue", {"queue", "declare", "q"}, {use}).wait(), 0);
+  cluster.kill("n1");
+  Process get("segue", {"get", "q", "--timeout", "1s"}, {use});
+  EXPECT_EQ(get.wait(), 75);
+  EXPECT_NE(get.stderr_text().find("cannot get from 'q': shard 0 is unavailable: its node n1 does "
+                                   "not answer (SHARD_UNAVAILABLE)"),
+            std::string::npos)
+      << get.stderr_text();
+}
+
 TEST_F(SegueTool, CompletesQueueNamesQuotedAndExpandsNone) {
   const std::string trap = directory_.path() + "/trap";
   const std::string name = "it's $(touch " + trap + ") \\x41\n";
@@ -246,10 +261,38 @@ TEST_F(SegueTool, RefusesWholeNumbersThatDoNotFitInNdjson) {
       "{\"body\": \"x\", \"properties\": {\"headers\": {\"n\": 9223372036854775808}}}\n";
   const Ran wrong = run({"publish", "--queue", "q", "--ndjson"}, good + bad);
   EXPECT_EQ(wrong.code, 64);
-  EXPECT_NE(wrong.err.find("segue: line 2: \"headers\": \"n\": the whole number "
+  EXPECT_NE(wrong.err.find("segue: standard input:2: \"headers\": \"n\": the whole number "
                            "9223372036854775808 does not fit"),
             std::string::npos)
       << wrong.err;
+}
+
+TEST_F(SegueTool, PublishesWhatStandsBeforeABadLineAndNamesIt) {
+  ASSERT_EQ(run({"queue", "declare", "q"}).code, 0);
+  const std::string good = "{\"body\": \"x\"}\n";
+  const std::string file = directory_.write("lines", good + good + "{\n" + good);
+  const Ran wrong = run({"publish", "--queue", "q", "--ndjson", file});
+  EXPECT_EQ(wrong.code, 64);
+  EXPECT_EQ(wrong.err.find("segue: " + file + ":3: "), 0u) << wrong.err;
+  EXPECT_NE(wrong.err.find("published: 2 messages before this line; nothing from it on"),
+            std::string::npos)
+      << wrong.err;
+  EXPECT_EQ(run({"consume", "q", "--until-empty"}).out, "x\nx\n");
+}
+
+TEST_F(SegueTool, AConsumersTimeoutAndPriorityCanBeGiven) {
+  ASSERT_EQ(run({"queue", "declare", "q"}).code, 0);
+  ASSERT_EQ(
+      run({"publish", "--queue", "q", "--body", "x", "--message-id", "m1", "--group-id", "g"}).code,
+      0);
+  const Ran found = run({"browse", "q", "--filter", "group-id=g", "--filter", "message-id=m1"});
+  EXPECT_EQ(found.code, 0) << found.err;
+  EXPECT_EQ(run({"browse", "q", "--filter", "group-id=h"}).code, 3);
+  const Ran taken =
+      run({"consume", "q", "--count", "1", "--consumer-timeout", "30s", "--priority", "-5"});
+  EXPECT_EQ(taken.out, "x\n") << taken.err;
+  EXPECT_EQ(run({"consume", "q", "--consumer-timeout", "0"}).code, 64);
+  EXPECT_EQ(run({"consume", "q", "--priority", "high"}).code, 64);
 }
 
 TEST_F(SegueTool, NamesTheReasonOnceWhenNoRouterAnswers) {
@@ -384,7 +427,9 @@ TEST_F(SegueTool, CopiesMessagesAsNdjsonWithTheirProperties) {
   EXPECT_EQ(run({"consume", "one", "--count", "2"}).out, std::string("\0\xFF\ntext\n", 8));
   const Ran wrong = run({"publish", "--queue", "one", "--ndjson"}, "{\"body\": 1}\n");
   EXPECT_EQ(wrong.code, 64);
-  EXPECT_EQ(wrong.err, "segue: line 1: \"body\" must be a string\n");
+  EXPECT_EQ(wrong.err,
+            "segue: standard input:1: \"body\" must be a string\n"
+            "  published: 0 messages before this line; nothing from it on\n");
 }
 
 TEST_F(SegueTool, RefusesInASentenceAndWithItsExitCode) {
