@@ -15,8 +15,8 @@
 #include "bench/ceiling/load_client.h"
 #include "bench/ceiling/stages.h"
 #include "bench/ceiling/sync_file.h"
-#include "cli/json_output.h"
 #include "cli/options.h"
+#include "common/json_output.h"
 
 namespace segue::bench {
 namespace {
@@ -116,7 +116,7 @@ void print(const Settings& settings, const LoadResult& result, const Cpu& cpu) {
   const auto us = [&](double quantile) {
     return static_cast<double>(result.latency_ns.quantile(quantile)) / 1e3;
   };
-  cli::JsonWriter json;
+  JsonWriter json;
   json.begin_object()
       .field("size", settings.load.size)
       .field("batch", settings.load.rate > 0 ? std::uint64_t{1} : settings.load.batch)

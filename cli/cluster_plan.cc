@@ -8,7 +8,7 @@
 
 #include <set>
 
-#include "cli/json_output.h"
+#include "common/json_output.h"
 
 namespace segue::cli {
 

@@ -4,8 +4,8 @@
 #include <map>
 #include <utility>
 
-#include "cli/json_output.h"
 #include "cli/table_output.h"
+#include "common/json_output.h"
 
 namespace segue::cli {
 

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "cli/console.h"
-#include "cli/json_input.h"
 #include "common/config_values.h"
+#include "common/json_input.h"
 
 namespace segue::cli {
 

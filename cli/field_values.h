@@ -4,15 +4,14 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/json_input.h"
-#include "cli/json_output.h"
+#include "common/json_input.h"
+#include "common/json_output.h"
 #include "common/status.h"
 #include "segue/value.h"
 
 namespace segue::cli {
 
-/// The client's typed values as JSON: null, true, 1, 1.5, "text", [..], {..}; bytes are
-/// {"$bytes": base64} and moments {"$timestamp_ms": milliseconds}.
+/// The client's typed values as JSON (common/field_json.h).
 void write_value(JsonWriter& json, const client::Value& value);
 void write_table(JsonWriter& json, const client::Table& table);
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cli/json_output.h"
 #include "cli/table_output.h"
+#include "common/json_output.h"
 
 namespace segue::cli {
 

@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include "cli/json_output.h"
 #include "cli/table_output.h"
+#include "common/json_output.h"
 
 namespace segue::cli {
 

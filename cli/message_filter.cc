@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "cli/field_values.h"
-#include "cli/json_output.h"
 #include "cli/table_output.h"
+#include "common/json_output.h"
 
 namespace segue::cli {
 

@@ -2,10 +2,10 @@
 
 #include <limits>
 
-#include "cli/base64.h"
 #include "cli/field_values.h"
-#include "cli/json_input.h"
-#include "cli/json_output.h"
+#include "common/base64.h"
+#include "common/json_input.h"
+#include "common/json_output.h"
 #include "common/utf8.h"
 
 namespace segue::cli {

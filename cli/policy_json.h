@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/json_output.h"
+#include "common/json_output.h"
 #include "segue/cluster.h"
 
 namespace segue::cli {

@@ -5,7 +5,6 @@
 #include <cstdio>
 
 #include "common/check.h"
-#include "common/utf8.h"
 
 namespace segue::cli {
 
@@ -108,28 +107,6 @@ std::string human_duration(std::uint64_t milliseconds) {
   if (seconds < 3600) return two(seconds / 60, "m", seconds % 60, "s");
   if (seconds < 86400) return two(seconds / 3600, "h", seconds % 3600 / 60, "m");
   return two(seconds / 86400, "d", seconds % 86400 / 3600, "h");
-}
-
-std::string printable(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const Utf8Character character = next_utf8(text);
-    if (character.valid && is_printable(character.code_point)) {
-      out += text.substr(0, character.size);
-    } else {
-      char escape[16];
-      if (character.valid && character.code_point > 0xFF) {
-        std::snprintf(escape, sizeof escape, "\\u{%x}", character.code_point);
-      } else {
-        const unsigned byte =
-            character.valid ? character.code_point : static_cast<unsigned char>(text.front());
-        std::snprintf(escape, sizeof escape, "\\x%02x", byte);
-      }
-      out += escape;
-    }
-    text.remove_prefix(character.size);
-  }
-  return out;
 }
 
 std::string name_line(std::string_view name) {

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "common/utf8.h"
+
 namespace segue::cli {
 
 /// A table for people: columns as wide as their widest cell, numbers to the right. Control
@@ -41,8 +43,6 @@ std::string ranges(const std::vector<std::uint32_t>& numbers);
 std::string human_bytes(std::uint64_t bytes);
 /// "2d 3h", "4m 10s", "850ms".
 std::string human_duration(std::uint64_t milliseconds);
-/// `text` with control characters and broken UTF-8 as \xNN or \u{N}.
-std::string printable(std::string_view text);
 /// `name` for scripts, which tell any two names apart: as it is, but a backslash as two, and each
 /// byte of a character that does not show as \xNN. The shell's `printf %b` undoes it.
 std::string name_line(std::string_view name);

@@ -13,8 +13,6 @@ constexpr std::size_t kMaxHeaderBytes = 256 * 1024;
 // Protobuf readers give up at 100 nested messages; a table in a table takes three of them.
 constexpr int kMaxDepth = 24;
 
-void to_wire(const Value& value, v1::FieldValue* wire);
-
 struct ValueWriter {
   v1::FieldValue* wire;
 
@@ -32,42 +30,9 @@ struct ValueWriter {
   }
   void operator()(const Array& value) const {
     auto* array = wire->mutable_array_value();
-    for (const Value& element : value) to_wire(element, array->add_values());
+    for (const Value& element : value) client::to_wire(element, array->add_values());
   }
 };
-
-void to_wire(const Value& value, v1::FieldValue* wire) {
-  std::visit(ValueWriter{wire}, value.variant());
-}
-
-Value from_wire(const v1::FieldValue& wire) {
-  switch (wire.kind_case()) {
-    case v1::FieldValue::kBoolValue:
-      return wire.bool_value();
-    case v1::FieldValue::kIntValue:
-      return wire.int_value();
-    case v1::FieldValue::kDoubleValue:
-      return wire.double_value();
-    case v1::FieldValue::kStringValue:
-      return wire.string_value();
-    case v1::FieldValue::kBytesValue:
-      return Bytes{wire.bytes_value()};
-    case v1::FieldValue::kTimestampMs:
-      return Timestamp(std::chrono::milliseconds(wire.timestamp_ms()));
-    case v1::FieldValue::kTableValue:
-      return client::from_wire(wire.table_value().fields());
-    case v1::FieldValue::kArrayValue: {
-      Array array;
-      for (const v1::FieldValue& element : wire.array_value().values()) {
-        array.push_back(from_wire(element));
-      }
-      return array;
-    }
-    case v1::FieldValue::KIND_NOT_SET:
-      break;
-  }
-  return {};
-}
 
 void to_wire(const Properties& properties, v1::Properties* wire) {
   wire->set_content_type(properties.content_type);
@@ -169,6 +134,39 @@ Status check_name(const char* field, const std::string& name) {
 }
 
 }  // namespace
+
+void to_wire(const Value& value, v1::FieldValue* wire) {
+  std::visit(ValueWriter{wire}, value.variant());
+}
+
+Value from_wire(const v1::FieldValue& wire) {
+  switch (wire.kind_case()) {
+    case v1::FieldValue::kBoolValue:
+      return wire.bool_value();
+    case v1::FieldValue::kIntValue:
+      return wire.int_value();
+    case v1::FieldValue::kDoubleValue:
+      return wire.double_value();
+    case v1::FieldValue::kStringValue:
+      return wire.string_value();
+    case v1::FieldValue::kBytesValue:
+      return Bytes{wire.bytes_value()};
+    case v1::FieldValue::kTimestampMs:
+      return Timestamp(std::chrono::milliseconds(wire.timestamp_ms()));
+    case v1::FieldValue::kTableValue:
+      return client::from_wire(wire.table_value().fields());
+    case v1::FieldValue::kArrayValue: {
+      Array array;
+      for (const v1::FieldValue& element : wire.array_value().values()) {
+        array.push_back(from_wire(element));
+      }
+      return array;
+    }
+    case v1::FieldValue::KIND_NOT_SET:
+      break;
+  }
+  return {};
+}
 
 void to_wire(const Table& table, FieldMap* fields) {
   for (const auto& [name, value] : table) to_wire(value, &(*fields)[name]);

@@ -18,6 +18,8 @@ namespace segue::client {
 
 using FieldMap = google::protobuf::Map<std::string, v1::FieldValue>;
 
+void to_wire(const Value& value, v1::FieldValue* wire);
+Value from_wire(const v1::FieldValue& wire);
 void to_wire(const Table& table, FieldMap* fields);
 Table from_wire(const FieldMap& fields);
 

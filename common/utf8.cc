@@ -1,5 +1,7 @@
 #include "common/utf8.h"
 
+#include <cstdio>
+
 namespace segue {
 
 Utf8Character next_utf8(std::string_view bytes) {
@@ -44,6 +46,28 @@ bool is_printable(std::uint32_t code_point) {
                          (code_point >= 0x202A && code_point <= 0x202E) ||
                          (code_point >= 0x2066 && code_point <= 0x2069);
   return !separator && !direction && code_point != 0xFEFF;
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const Utf8Character character = next_utf8(text);
+    if (character.valid && is_printable(character.code_point)) {
+      out += text.substr(0, character.size);
+    } else {
+      char escape[16];
+      if (character.valid && character.code_point > 0xFF) {
+        std::snprintf(escape, sizeof escape, "\\u{%x}", character.code_point);
+      } else {
+        const unsigned byte =
+            character.valid ? character.code_point : static_cast<unsigned char>(text.front());
+        std::snprintf(escape, sizeof escape, "\\x%02x", byte);
+      }
+      out += escape;
+    }
+    text.remove_prefix(character.size);
+  }
+  return out;
 }
 
 }  // namespace segue

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace segue {
@@ -23,5 +24,8 @@ bool is_utf8(std::string_view bytes);
 /// False for control characters and for those that end a line or turn the direction of text in a
 /// terminal or a log viewer.
 bool is_printable(std::uint32_t code_point);
+
+/// `text` with control characters and broken UTF-8 as \xNN or \u{N}.
+std::string printable(std::string_view text);
 
 }  // namespace segue

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "cli/json_input.h"
 #include "cli/table_output.h"
+#include "common/json_input.h"
 
 namespace segue::bench {
 
 namespace {
-
-using cli::JsonValue;
 
 // A number behind a path of member names; 0 when there is none.
 double number_at(const JsonValue& json, std::initializer_list<const char*> path) {
@@ -23,7 +21,7 @@ double number_at(const JsonValue& json, std::initializer_list<const char*> path)
 }
 
 Result<JsonValue> parse(const std::string& text, const char* must_have) {
-  Result<JsonValue> json = cli::parse_json(text);
+  Result<JsonValue> json = parse_json(text);
   if (json && json->find(must_have) != nullptr) return json;
   return Status(Code::kCorruption, "not the expected JSON: " + text.substr(0, 200));
 }

@@ -1,9 +1,13 @@
+#include "cli/cluster_definitions.h"
 #include "cli/commands/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/field_values.h"
-#include "cli/json_output.h"
 #include "cli/session.h"
 #include "cli/table_output.h"
+#include "common/catalog_state.h"
+#include "common/json_output.h"
+#include "common/policies.h"
+#include "common/routing/exchange_router.h"
 
 namespace segue::cli {
 
@@ -61,6 +65,26 @@ class ExchangeDeclare final : public SessionCommand {
   bool transient_ = false;
 };
 
+/// What is in force as an exchange's alternate exchange.
+struct Alternate {
+  std::string name;  // empty: none
+  std::string origin;
+};
+
+/// The exchange's own argument goes before what policies say.
+Alternate alternate_of(const client::ExchangeDescription& exchange, const Policies& policies) {
+  const std::string key(kAlternateExchange);
+  const auto own = exchange.arguments.find(key);
+  if (own != exchange.arguments.end()) {
+    const auto* name = own->second.as<std::string>();
+    return {name == nullptr ? "" : *name, "argument"};
+  }
+  const Policies::Value said =
+      policies.value_of(Policies::Target::kExchange, kDefaultVhost, exchange.name, key);
+  if (said.value == nullptr) return {};
+  return {said.value->string_value(), "policy " + std::string(said.policy)};
+}
+
 class ExchangeList final : public SessionCommand {
  protected:
   void declare_own(OptionTable& options) override {
@@ -83,6 +107,12 @@ class ExchangeList final : public SessionCommand {
       }
       return kExitOk;
     }
+    const auto listed = connection.admin().list_all_policies();
+    if (!listed) return report(console, "list the policies", listed.error());
+    Policies policies;  // all of the session's virtual host, whatever its name
+    for (const client::PolicyDescription& policy : *listed) {
+      policies.set(policy_definition(policy, std::string(kDefaultVhost)));
+    }
     if (json_) {
       JsonWriter json;
       json.begin_array();
@@ -92,21 +122,33 @@ class ExchangeList final : public SessionCommand {
         json.field("internal", exchange.internal).field("bindings", exchange.bindings);
         json.key("arguments");
         write_table(json, exchange.arguments);
-        json.end_object();
+        json.key("effective").begin_array();
+        if (const Alternate alternate = alternate_of(exchange, policies); !alternate.name.empty()) {
+          json.begin_object().field("name", kAlternateExchange).field("value", alternate.name);
+          json.field("origin", alternate.origin).end_object();
+        }
+        json.end_array().end_object();
       }
       console.write(json.end_array().take() + "\n");
       return kExitOk;
     }
-    Table table(
-        {{"EXCHANGE"}, {"TYPE"}, {"BINDINGS", Table::Align::kRight}, {"KIND"}, {"ARGUMENTS"}});
+    Table table({{"EXCHANGE"},
+                 {"TYPE"},
+                 {"BINDINGS", Table::Align::kRight},
+                 {"KIND"},
+                 {"ALTERNATE"},
+                 {"ARGUMENTS"}});
     for (const client::ExchangeDescription& exchange : *exchanges) {
       std::string kind = exchange.durable ? "durable" : "transient";
       if (exchange.auto_delete) kind += ", auto-delete";
       if (exchange.internal) kind += ", internal";
+      const Alternate alternate = alternate_of(exchange, policies);
       JsonWriter json;
       if (!exchange.arguments.empty()) write_table(json, exchange.arguments);
       table.add({exchange.name.empty() ? "(default)" : exchange.name, exchange.type,
-                 grouped(exchange.bindings), kind, json.take()});
+                 grouped(exchange.bindings), kind,
+                 alternate.name.empty() ? "" : alternate.name + " (" + alternate.origin + ")",
+                 json.take()});
     }
     console.write(table.text());
     return kExitOk;
@@ -166,7 +208,9 @@ CommandEntry exchange_declare_command() {
 }
 
 CommandEntry exchange_list_command() {
-  return {"exchange list", "list the exchanges", "Example:\n  segue exchange list --json\n",
+  return {"exchange list", "list the exchanges",
+          "ALTERNATE is the alternate exchange that is in force, and where it comes from: the\n"
+          "exchange's own argument, or a policy.\n\nExample:\n  segue exchange list --json\n",
           [] { return std::make_unique<ExchangeList>(); }};
 }
 

@@ -5,10 +5,10 @@
 
 #include "cli/commands/commands.h"
 #include "cli/exit_codes.h"
-#include "cli/json_output.h"
 #include "cli/message_mover.h"
 #include "cli/session.h"
 #include "cli/table_output.h"
+#include "common/json_output.h"
 
 namespace segue::cli {
 

@@ -1,16 +1,18 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/commands/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/field_values.h"
-#include "cli/json_output.h"
+#include "cli/outcome.h"
 #include "cli/policy_json.h"
 #include "cli/session.h"
 #include "cli/table_output.h"
+#include "common/json_output.h"
 
 namespace segue::cli {
 
@@ -20,7 +22,8 @@ constexpr const char* kSetHelp =
     "A policy says what is in force for all queues, or exchanges, whose names match its pattern,\n"
     "whether they exist already or are made later; a policy of the same name is replaced. It is "
     "in\n"
-    "force at once. Keys are the arguments of queues that can be changed in place, without x-:\n"
+    "force at once; whether it was created, replaced or is unchanged is told. Keys are the "
+    "arguments of queues that can be changed in place, without x-:\n"
     "message-ttl, expires, max-length, max-length-bytes, overflow, dead-letter-exchange,\n"
     "dead-letter-routing-key, delivery-limit, consumer-timeout, ...; and for exchanges\n"
     "alternate-exchange. If several policies match, each key is taken of the one with the highest\n"
@@ -36,6 +39,17 @@ constexpr const char* kSetHelp =
     "  segue policy set dead --pattern '^orders' --definition '{\"dead-letter-exchange\": "
     "\"dead\"}'\n"
     "  segue policy set caught --pattern '^events$' --apply-to exchanges alternate-exchange=lost\n";
+
+/// The one of the name; nothing if there is none.
+client::Result<std::optional<client::PolicyDescription>> find_policy(client::Connection& connection,
+                                                                     const std::string& name) {
+  const auto policies = connection.admin().list_all_policies();
+  if (!policies) return policies.error();
+  for (const client::PolicyDescription& policy : *policies) {
+    if (policy.name == name) return std::optional(policy);
+  }
+  return std::optional<client::PolicyDescription>();
+}
 
 class PolicySet final : public SessionCommand {
  public:
@@ -66,12 +80,20 @@ class PolicySet final : public SessionCommand {
                    {"queues", "exchanges", "all"});
     options.custom({"definition", 0, "JSON", "an object of what it sets"},
                    [this](std::string_view text) { return set_definition(text); });
+    options.flag(json_, {"json", 0, "", "print what became of it as a JSON object"});
   }
 
   int run_with(Console& console, client::Connection& connection) override {
+    const auto before = find_policy(connection, policy_.name);
+    if (!before) return report(console, "look for policy '" + policy_.name + "'", before.error());
     const auto status = connection.admin().set_policy(policy_);
     if (!status) return report(console, "set policy '" + policy_.name + "'", status.error());
-    console.write("policy " + printable(policy_.name) + " set\n");
+    const bool equal = *before && (*before)->pattern == policy_.pattern &&
+                       (*before)->apply_to == policy_.apply_to &&
+                       (*before)->priority == policy_.priority &&
+                       (*before)->definition == policy_.definition;
+    tell_outcome(console, json_, "policy", policy_.name,
+                 !*before ? "created" : (equal ? "unchanged" : "replaced"));
     return kExitOk;
   }
 
@@ -94,26 +116,27 @@ class PolicySet final : public SessionCommand {
 
   client::PolicyDescription policy_;
   std::vector<std::string> assignments_;
+  bool json_ = false;
 };
 
 class PolicyDelete final : public SessionCommand {
  protected:
   void declare_own(OptionTable& options) override {
     options.positional(name_, {"NAME", "the policy's name"});
+    options.flag(json_, {"json", 0, "", "print what became of it as a JSON object"});
   }
 
   int run_with(Console& console, client::Connection& connection) override {
-    const auto all = connection.admin().list_all_policies();
-    if (!all) return report(console, "look for policy '" + name_ + "'", all.error());
-    const bool there = std::any_of(all->begin(), all->end(),
-                                   [&](const auto& policy) { return policy.name == name_; });
+    const auto before = find_policy(connection, name_);
+    if (!before) return report(console, "look for policy '" + name_ + "'", before.error());
     const auto status = connection.admin().delete_policy(name_);
     if (!status) return report(console, "delete policy '" + name_ + "'", status.error());
-    console.write("policy " + printable(name_) + (there ? " deleted\n" : " is not there\n"));
+    tell_outcome(console, json_, "policy", name_, *before ? "deleted" : "absent");
     return kExitOk;
   }
 
  private:
+  bool json_ = false;
   std::string name_;
 };
 
@@ -161,8 +184,8 @@ CommandEntry policy_set_command() {
 
 CommandEntry policy_delete_command() {
   return {"policy delete", "delete a policy",
-          "What it set is no longer in force. A policy that is not there is told and is no "
-          "failure.\n\nExample:\n  segue policy delete short\n",
+          "What it set is no longer in force. A policy that is not there is told as absent and is "
+          "no failure.\n\nExample:\n  segue policy delete short\n",
           [] { return std::make_unique<PolicyDelete>(); }};
 }
 

@@ -6,9 +6,9 @@
 #include "cli/durability_option.h"
 #include "cli/exit_codes.h"
 #include "cli/field_values.h"
-#include "cli/json_output.h"
 #include "cli/session.h"
 #include "cli/table_output.h"
+#include "common/json_output.h"
 
 namespace segue::cli {
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "cli/cluster_cpu.h"
-#include "cli/json_input.h"
+#include "common/json_input.h"
 #include "common/machine.h"
 
 namespace segue::cli {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/json_input.h"
+#include "common/json_input.h"
 
 namespace segue::cli {
 namespace {

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <limits>
 
-#include "cli/base64.h"
-#include "cli/json_input.h"
-#include "cli/json_output.h"
 #include "cli/table_output.h"
+#include "common/base64.h"
+#include "common/json_input.h"
+#include "common/json_output.h"
 
 namespace segue::cli {
 namespace {

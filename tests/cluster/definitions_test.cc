@@ -132,6 +132,118 @@ TEST_F(DefinitionsCommand, WhatCannotBeIsToldAndTheRestIsThere) {
   EXPECT_EQ(run({"import", "/does/not/exist"}).code, 74);
 }
 
+TEST_F(DefinitionsCommand, AllVirtualHostsGoIntoOneDocumentAndComeBack) {
+  {
+    Connection connection = cluster_.connect();
+    VhostOptions limits;
+    limits.max_queues = 5;
+    ASSERT_TRUE(connection.admin().declare_vhost("shop", limits));
+    ASSERT_TRUE(connection.admin().declare_vhost("odd \"v\""));
+    ASSERT_TRUE(connection.admin().declare_queue("jobs"));
+    ConnectionOptions options = cluster_.connection_options();
+    options.vhost = "shop";
+    Connection shop = Connection::open(options).value();
+    ASSERT_TRUE(shop.admin().declare_exchange("events"));
+    ASSERT_TRUE(shop.admin().declare_queue("jobs"));
+    ASSERT_TRUE(shop.admin().bind({"events", "jobs", "k"}));
+    PolicyDescription policy{"p", "^j", "queues", 1, {{"max-length", 5}}};
+    ASSERT_TRUE(shop.admin().set_policy(policy));
+  }
+  for (const std::string format : {"json", "yaml"}) {
+    const Ran exported = run({"export", "--all-vhosts", "--format", format});
+    ASSERT_EQ(exported.code, 0) << exported.error;
+    EXPECT_EQ(run({"diff"}, exported.out).code, 0) << exported.out;
+    Connection connection = cluster_.connect();
+    ASSERT_TRUE(connection.admin().delete_vhost("shop"));
+    ASSERT_TRUE(connection.admin().declare_vhost("more"));
+    const Ran differs = run({"diff"}, exported.out);
+    EXPECT_EQ(differs.code, 1);
+    EXPECT_EQ(differs.out,
+              "+ virtual host 'shop'\n+ exchange 'events' of virtual host 'shop'\n"
+              "+ queue 'jobs' of virtual host 'shop'\n+ policy 'p' of virtual host 'shop'\n"
+              "+ binding of exchange 'events' to queue 'jobs' with key 'k' of virtual host "
+              "'shop'\n- virtual host 'more'\n");
+    ASSERT_TRUE(connection.admin().delete_vhost("more"));
+    const Ran imported = run({"import"}, exported.out);
+    EXPECT_EQ(imported.code, 0) << imported.out << imported.error;
+    EXPECT_NE(imported.out.find("5 made, 0 changed, 3 equal, 0 refused"), std::string::npos)
+        << imported.out;
+    EXPECT_EQ(run({"export", "--all-vhosts", "--format", format}).out, exported.out);
+    EXPECT_NE(run({"import"}, exported.out).out.find("0 made, 0 changed, 8 equal"),
+              std::string::npos);
+  }
+}
+
+TEST_F(DefinitionsCommand, AFullVirtualHostRefusesWhatIsTooMuchAndTheRestIsThere) {
+  const std::string document = R"({"segue_definitions": 1,
+    "vhosts": [{"name": "small", "max_queues": 2}],
+    "exchanges": [{"name": "e", "vhost": "small", "type": "fanout"}],
+    "queues": [{"name": "a", "vhost": "small"}, {"name": "b", "vhost": "small"},
+               {"name": "c", "vhost": "small"}, {"name": "d", "vhost": "small"},
+               {"name": "lost", "vhost": "nowhere"}],
+    "bindings": [{"exchange": "e", "queue": "a", "vhost": "small"},
+                 {"exchange": "e", "queue": "d", "vhost": "small"}]})";
+  const Ran imported = run({"import"}, document);
+  EXPECT_EQ(imported.code, 1) << imported.error;
+  EXPECT_NE(imported.out.find("refused   queue 'c' of virtual host 'small': virtual host 'small' "
+                              "has 2 queues, and its max_queues is 2"),
+            std::string::npos)
+      << imported.out;
+  EXPECT_NE(imported.out.find("there is no virtual host 'nowhere'"), std::string::npos);
+  EXPECT_NE(imported.out.find("5 made, 0 changed, 0 equal, 4 refused, 0 left out\n"),
+            std::string::npos)
+      << imported.out;
+  const Ran report = run({"import", "--json"}, document);
+  EXPECT_NE(report.out.find("\"equal\":5,\"refused\":4,\"left_out\":0,\"not_done\":0"),
+            std::string::npos)
+      << report.out;
+}
+
+TEST_F(DefinitionsCommand, OfRabbitMqOneVirtualHostOrAll) {
+  const std::string document = R"({"rabbit_version": "3.12",
+    "vhosts": [{"name": "/"}, {"name": "shop", "limits": {"max-queues": 7}}],
+    "queues": [{"name": "here", "vhost": "/"}, {"name": "there", "vhost": "shop"}],
+    "exchanges": [{"name": "later", "vhost": "shop", "type": "x-delayed-message",
+                   "arguments": {"x-delayed-type": "topic"}}]})";
+  EXPECT_EQ(run({"import"}, document).code, 0);
+  EXPECT_EQ(run({"import", "--all-vhosts", "--from-vhost", "/"}, document).code, 64);
+  const Ran imported = run({"import", "--all-vhosts"}, document);
+  EXPECT_EQ(imported.code, 0) << imported.error;
+  EXPECT_NE(imported.out.find("adapted   exchange 'later' of virtual host 'shop': "),
+            std::string::npos)
+      << imported.out;
+  EXPECT_NE(imported.out.find("3 made, 0 changed, 2 equal"), std::string::npos) << imported.out;
+  EXPECT_EQ(run({"diff", "--all-vhosts"}, document).code, 0);
+}
+
+TEST_F(DefinitionsCommand, VhostsAndPoliciesSayWhatChanged) {
+  const auto tool = [&](const std::vector<std::string>& words) {
+    Process process("segue", words, {"SEGUE_ROUTER=" + cluster_.endpoint("r1")});
+    EXPECT_EQ(process.wait(), 0) << process.stderr_text();
+    return process.stdout_text();
+  };
+  EXPECT_EQ(tool({"vhost", "create", "v"}), "virtual host v: created\n");
+  EXPECT_EQ(tool({"vhost", "create", "v"}), "virtual host v: unchanged\n");
+  EXPECT_EQ(tool({"vhost", "create", "v", "--update", "--max-queues", "3", "--json"}),
+            "{\"virtual_host\":\"v\",\"outcome\":\"changed\"}\n");
+  EXPECT_EQ(tool({"vhost", "delete", "v"}), "virtual host v: deleted\n");
+  EXPECT_EQ(tool({"vhost", "delete", "v"}), "virtual host v: absent\n");
+  const std::vector<std::string> set = {
+      "policy",    "set",       "p",          "--apply-to",
+      "exchanges", "--pattern", "^amq.topic", "alternate-exchange=lost"};
+  EXPECT_EQ(tool(set), "policy p: created\n");
+  EXPECT_EQ(tool(set), "policy p: unchanged\n");
+  EXPECT_NE(tool({"exchange", "list"}).find("lost (policy p)"), std::string::npos);
+  EXPECT_NE(tool({"exchange", "list", "--json"})
+                .find("\"effective\":[{\"name\":\"alternate-exchange\",\"value\":\"lost\","
+                      "\"origin\":\"policy p\"}]"),
+            std::string::npos);
+  EXPECT_EQ(tool({"policy", "set", "p", "--pattern", ".", "max-length=5"}), "policy p: replaced\n");
+  EXPECT_EQ(tool({"policy", "delete", "p", "--json"}),
+            "{\"policy\":\"p\",\"outcome\":\"deleted\"}\n");
+  EXPECT_EQ(tool({"policy", "delete", "p"}), "policy p: absent\n");
+}
+
 TEST_F(DefinitionsCommand, ConsumeTellsOfMessagesThatItSettledTooLate) {
   Connection connection = cluster_.connect();
   QueueOptions slow;

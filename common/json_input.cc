@@ -1,9 +1,10 @@
-#include "cli/json_input.h"
+#include "common/json_input.h"
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
-namespace segue::cli {
+namespace segue {
 
 namespace {
 
@@ -40,10 +41,12 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const nlohmann::detail::exception& /*error*/) override {
     error_ = "not valid JSON at byte " + std::to_string(position);
+    error_byte_ = position;
     return false;
   }
 
   const std::string& error() const { return error_; }
+  std::size_t error_byte() const { return error_byte_; }
   JsonValue take() { return std::move(root_); }
 
  private:
@@ -79,6 +82,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   JsonValue root_;
   std::vector<Open> open_;
   std::string error_;
+  std::size_t error_byte_ = 0;
 };
 
 }  // namespace
@@ -112,10 +116,17 @@ void JsonValue::append(std::string key, JsonValue value) {
 Result<JsonValue> parse_json(std::string_view text) {
   Builder builder;
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) {
-    const std::string& error = builder.error();
-    return Status(Code::kInvalidConfig, error.empty() ? "not valid JSON" : error);
+    std::string error = builder.error().empty() ? "not valid JSON" : builder.error();
+    if (const auto line = 1 + std::count(text.begin(),
+                                         text.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                            text.size(), builder.error_byte())),
+                                         '\n');
+        line > 1) {
+      error += ", line " + std::to_string(line);
+    }
+    return Status(Code::kInvalidConfig, std::move(error));
   }
   return builder.take();
 }
 
-}  // namespace segue::cli
+}  // namespace segue

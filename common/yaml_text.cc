@@ -1,14 +1,14 @@
-#include "cli/yaml_text.h"
+#include "common/yaml_text.h"
 
 #include <algorithm>
 #include <cctype>
 #include <set>
 #include <utility>
 
-#include "cli/json_output.h"
 #include "common/config_tree.h"
+#include "common/json_output.h"
 
-namespace segue::cli {
+namespace segue {
 
 namespace {
 
@@ -170,4 +170,4 @@ std::string yaml_text(const JsonValue& value) {
   return writer.take();
 }
 
-}  // namespace segue::cli
+}  // namespace segue

@@ -3,10 +3,10 @@
 #include <string>
 #include <string_view>
 
-#include "cli/json_input.h"
+#include "common/json_input.h"
 #include "common/status.h"
 
-namespace segue::cli {
+namespace segue {
 
 /// YAML that says the same as a JSON text, for documents that people write.
 
@@ -18,4 +18,4 @@ Result<JsonValue> parse_yaml(std::string_view text);
 /// The way back, with two blanks for each level. parse_yaml() reads it as an equal value.
 std::string yaml_text(const JsonValue& value);
 
-}  // namespace segue::cli
+}  // namespace segue

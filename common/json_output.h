@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace segue::cli {
+namespace segue {
 
 /// Builds one JSON text. Keys and values come in order; the caller closes what it opens. Strings
 /// that are not UTF-8 have their bad bytes replaced by U+FFFD, so that the text is always valid.
@@ -56,4 +56,4 @@ class JsonWriter {
 /// `text` as a JSON string with its quotes.
 std::string json_quoted(std::string_view text);
 
-}  // namespace segue::cli
+}  // namespace segue

@@ -1,9 +1,9 @@
-#include "cli/base64.h"
+#include "common/base64.h"
 
 #include <array>
 #include <cstdint>
 
-namespace segue::cli {
+namespace segue {
 
 namespace {
 
@@ -68,4 +68,4 @@ std::optional<std::string> base64_decode(std::string_view text) {
   return out;
 }
 
-}  // namespace segue::cli
+}  // namespace segue

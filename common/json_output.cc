@@ -1,4 +1,4 @@
-#include "cli/json_output.h"
+#include "common/json_output.h"
 
 #include <charconv>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "common/utf8.h"
 
-namespace segue::cli {
+namespace segue {
 
 namespace {
 
@@ -144,4 +144,4 @@ std::string JsonWriter::take() {
   return std::exchange(out_, {});
 }
 
-}  // namespace segue::cli
+}  // namespace segue

@@ -8,7 +8,7 @@
 
 #include "common/status.h"
 
-namespace segue::cli {
+namespace segue {
 
 /// A parsed JSON value.
 class JsonValue {
@@ -68,4 +68,4 @@ class JsonValue {
 /// (byte).
 Result<JsonValue> parse_json(std::string_view text);
 
-}  // namespace segue::cli
+}  // namespace segue

@@ -1,12 +1,12 @@
-#include "cli/yaml_text.h"
+#include "common/yaml_text.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "cli/definitions.h"
+#include "common/definitions.h"
 
-namespace segue::cli {
+namespace segue {
 namespace {
 
 /// Through YAML and back, as YAML again.
@@ -53,18 +53,22 @@ TEST(YamlText, SaysWhereItIsWrong) {
 }
 
 TEST(YamlText, DefinitionsAreTheSameInBothForms) {
-  Definitions definitions;
-  definitions.exchanges["events \"1\""].type = "topic";
-  definitions.queues["5"].arguments = {{"x-max-priority", 5}, {"x-overflow", "drop-head"}};
-  definitions.queues["\xC3\xA4"];
-  definitions.bindings.push_back({"events \"1\"", "5", "*.#", {{"x", client::Value()}}, ""});
+  const auto made = read_definitions(
+      R"({"segue_definitions": 1, "exchanges": [{"name": "events \"1\"", "type": "topic"}],
+          "queues": [{"name": "5", "arguments": {"x-max-priority": 5, "x-overflow": "drop-head"}},
+                     {"name": "\u00e4"}],
+          "bindings": [{"exchange": "events \"1\"", "queue": "5", "routing_key": "*.#",
+                        "arguments": {"x": null}}]})",
+      {});
+  ASSERT_TRUE(made) << made.status().message();
+  const Definitions& definitions = made->definitions;
   const std::string yaml = definitions_yaml(definitions);
-  const auto read = read_definitions(yaml, "/");
+  const auto read = read_definitions(yaml, {});
   ASSERT_TRUE(read) << yaml << read.status().message();
   EXPECT_EQ(definitions_json(read->definitions), definitions_json(definitions));
-  const auto wrong = read_definitions("segue_definitions: 1\nqueues: 3\n", "/");
+  const auto wrong = read_definitions("segue_definitions: 1\nqueues: 3\n", {});
   EXPECT_FALSE(wrong);
 }
 
 }  // namespace
-}  // namespace segue::cli
+}  // namespace segue
