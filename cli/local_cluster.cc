@@ -73,6 +73,10 @@ void LocalCluster::add(const std::string& id, bool is_router) {
   if (!options_.log_directory.empty()) slot.member.log = options_.log_directory + "/" + id + ".log";
   slot.command.program = options_.binaries + (is_router ? "/segue-router" : "/segue-node");
   slot.command.arguments = {"--config", options_.config_path, "--id", id};
+  if (!is_router) {
+    slot.command.arguments.insert(slot.command.arguments.end(), options_.node_arguments.begin(),
+                                  options_.node_arguments.end());
+  }
   slot.command.log = slot.member.log;
   slots_.push_back(std::move(slot));
 }

@@ -25,6 +25,7 @@ class LocalCluster {
     std::string binaries;       // where segue-router and segue-node are
     std::string log_directory;  // <id>.log of each process goes there
     bool restart = true;
+    std::vector<std::string> node_arguments{};  // of each node, beside --config and --id
   };
 
   /// Something that a person would want to know.

@@ -1,6 +1,7 @@
 #include "common/config.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <system_error>
 
@@ -29,8 +30,10 @@ std::string join_path(const std::string& directory, const std::string& name) {
   return directory.ends_with('/') ? directory + name : directory + "/" + name;
 }
 
-/// Fills in what follows from other keys.
-void derive(const ConfigReader& reader, ClusterConfig& config) {
+/// Fills in what follows from other keys, and from where the file is.
+void derive(const ConfigReader& reader, std::string_view file_name, ClusterConfig& config) {
+  const std::filesystem::path directory = std::filesystem::path(file_name).parent_path();
+  for (std::string& path : config.definitions) path = (directory / path).string();
   config.durability.sync = config.durability.interval.count() == 0;
   for (RouterConfig& router : config.routers) {
     if (router.listen.empty()) router.listen = router.endpoint;
@@ -88,7 +91,7 @@ Result<ClusterConfig> parse_cluster_config(std::string_view text, std::string_vi
   reader.read(*tree);
   check_combinations(reader, reader.config(), problems);
   if (!problems.empty()) return problems.to_status();
-  derive(reader, reader.config());
+  derive(reader, file_name, reader.config());
   return std::move(reader.config());
 }
 

@@ -109,6 +109,7 @@ struct ClusterConfig {
   TimeoutsConfig timeouts;
   std::uint64_t memory_limit = 512ull << 20;
   LoggingConfig logging;
+  std::vector<std::string> definitions;  // paths of documents; see common/definitions.h
 
   /// The router or node of this id; nullptr if there is none. Valid as long as the vectors are
   /// unchanged.

@@ -45,6 +45,12 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
     {"durability.interval_ms", kMilliseconds, false, "", 1, 60 * kSecond, "",
      "Instead of 'sync': how long written messages may stay unsynced.",
      SEGUE_FIELD(durability.interval)},
+    {"definitions", kPaths, false, "", kNone, kNone, "",
+     "Documents of exchanges, queues, bindings, policies and virtual hosts (segue definitions) "
+     "that "
+     "the catalog's leader makes at each start, as far as they are missing; a path or a list, "
+     "relative to this file. None if left out.",
+     SEGUE_FIELD(definitions)},
 
     {"routers[].id", kId, true, "", kNone, kNone, "", "The router's id, given to it with --id.",
      SEGUE_ELEMENT_FIELD(routers, id)},
@@ -276,6 +282,7 @@ std::string_view unit_of(ConfigType type) {
     case kListen:
       return "endpoint";
     case kPath:
+    case kPaths:
       return "path";
     case kSize:
       return "bytes";
@@ -311,6 +318,10 @@ Status set_config_value(const ConfigKey& key, std::string_view text, ClusterConf
       return set_text(check_endpoint(text, EndpointUse::kListen), text, field);
     case kPath:
       return set_text(check_path(text), text, field);
+    case kPaths:
+      SEGUE_RETURN_IF_ERROR(check_path(text));
+      std::get<std::vector<std::string>*>(field)->emplace_back(text);
+      return Status::ok();
     case kSize:
     case kCount:
     case kMilliseconds:

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "common/config.h"
 #include "common/status.h"
@@ -18,6 +19,7 @@ enum class ConfigType {
   kEndpoint,
   kListen,
   kPath,
+  kPaths,         // one, or a list of them
   kSize,          // bytes
   kCount,         // a whole number
   kMilliseconds,  // a whole number of milliseconds
@@ -27,8 +29,8 @@ enum class ConfigType {
 };
 
 /// Where a key's value is kept.
-using ConfigField =
-    std::variant<std::string*, std::uint64_t*, std::uint32_t*, std::chrono::milliseconds*, bool*>;
+using ConfigField = std::variant<std::string*, std::uint64_t*, std::uint32_t*,
+                                 std::chrono::milliseconds*, bool*, std::vector<std::string>*>;
 
 /// Everything there is to know about one key. The table of them drives parsing, checking and the
 /// test of deploy/cluster.example.yaml; the defaults themselves are those of ClusterConfig, and a
@@ -49,7 +51,8 @@ struct ConfigKey {
 std::span<const ConfigKey> config_keys();
 
 /// Reads `text` as the key's value into the key's field of `config` (of its list's element with the
-/// number `element`). INVALID_CONFIG says what was expected and what was found.
+/// number `element`); of several paths it is one more. INVALID_CONFIG says what was expected and
+/// what was found.
 Status set_config_value(const ConfigKey& key, std::string_view text, ClusterConfig& config,
                         std::size_t element);
 

@@ -105,7 +105,10 @@ void ConfigReader::read_entry(const ConfigNode::Entry& entry, const Scope& scope
     return report_unknown(entry, scope);
   }
   positions_[inner.path] = entry.position;
-  if (key != nullptr && !(section && entry.value.kind == ConfigNode::Kind::kMap)) {
+  if (key != nullptr && key->type == ConfigType::kPaths &&
+      entry.value.kind == ConfigNode::Kind::kList) {
+    read_paths(*key, entry.value, inner);
+  } else if (key != nullptr && !(section && entry.value.kind == ConfigNode::Kind::kMap)) {
     read_value(*key, entry.value, inner);
   } else if (!section) {
     read_list(entry.value, inner);
@@ -142,6 +145,19 @@ void ConfigReader::read_list(const ConfigNode& node, const Scope& scope) {
       problems_.add(item.position, element.path,
                     "expected a map with id and endpoint, found " + describe(item));
     }
+  }
+}
+
+void ConfigReader::read_paths(const ConfigKey& key, const ConfigNode& node, const Scope& scope) {
+  if (node.items.size() > kMaxElements) {
+    return problems_.add(node.position, scope.path,
+                         "expected at most " + std::to_string(kMaxElements) + " paths, found " +
+                             std::to_string(node.items.size()));
+  }
+  for (std::size_t i = 0; i < node.items.size(); ++i) {
+    Scope element = scope;
+    element.path += "[" + std::to_string(i) + "]";
+    read_value(key, node.items[i], element);
   }
 }
 

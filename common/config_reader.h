@@ -42,6 +42,7 @@ class ConfigReader {
   void read_entry(const ConfigNode::Entry& entry, const Scope& scope);
   void read_list(const ConfigNode& node, const Scope& scope);
   void read_value(const ConfigKey& key, const ConfigNode& node, const Scope& scope);
+  void read_paths(const ConfigKey& key, const ConfigNode& node, const Scope& scope);
   void report_unknown(const ConfigNode::Entry& entry, const Scope& scope);
   void report_missing(const ConfigNode& node, const Scope& scope);
   void resize_list(std::string_view schema, std::size_t size);

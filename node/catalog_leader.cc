@@ -159,23 +159,25 @@ void CatalogLeader::create_cluster() {
                   {{"cluster", options_.cluster}, {"shards", options_.shard_count}});
 }
 
-void CatalogLeader::submit(const v1::CatalogOperation& operation, Reply reply) {
+Status CatalogLeader::submit(const v1::CatalogOperation& operation, Reply reply) {
   CatalogDecision decision = rules_.decide(asked_, operation);
   if (operation.kind_case() == v1::CatalogOperation::kDeleteVhost && decision.status.is_ok() &&
       asked_.find_vhost(operation.delete_vhost()) != nullptr) {
-    return delete_vhost(operation.delete_vhost(), std::move(reply));
+    delete_vhost(operation.delete_vhost(), std::move(reply));
+    return {};
   }
   Answer& answer = turn_.answers.emplace_back();
   answer.reply = std::move(reply);
   if (!decision.status.is_ok()) {
     *answer.outcome.mutable_error() = status_error(decision.status, std::move(decision.entity));
-    return;
+    return decision.status;
   }
   answer.outcome.set_created(decision.created);
   answer.outcome.set_updated(decision.updated);
   if (decision.queue.id() != 0) *answer.outcome.mutable_queue() = std::move(decision.queue);
   change(decision.changes);
   if (turn_bytes_ >= kEntryBytes) end_turn();
+  return {};
 }
 
 void CatalogLeader::delete_vhost(const std::string& name, Reply reply) {

@@ -43,8 +43,12 @@ class CatalogLeader final : public LogFollower {
   /// shards; NO_SPACE when the creation cannot be logged.
   Status start(const CatalogState& committed, TimePoint now);
 
-  /// `reply` is called once, out of end_turn() or on_committed().
-  void submit(const v1::CatalogOperation& operation, Reply reply);
+  /// `reply` is called once, out of submit(), end_turn() or on_committed(). What is returned is
+  /// what the rules say; when they do not refuse, an error in the reply means that the log did not
+  /// take it.
+  Status submit(const v1::CatalogOperation& operation, Reply reply);
+  /// The catalog with all that was asked for, committed or not. Its index means nothing.
+  const CatalogState& asked() const { return asked_; }
   void router_up(const std::string& router, std::uint64_t incarnation);
   void router_down(const std::string& router, TimePoint now);
   /// About every 100 ms.

@@ -4,6 +4,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/config.h"
 #include "common/descriptor_limit.h"
@@ -24,6 +26,7 @@ namespace {
 using segue::ClusterConfig;
 using segue::Logger;
 using segue::Status;
+using segue::node::DefinitionsDocument;
 using segue::node::StartFailure;
 
 using segue::node::kExitConfig;
@@ -51,7 +54,8 @@ constexpr const char* kFooter =
     "  66  --check-data, --back-up, --restore: what is to be read is not there\n"
     "  71  the disk fails, is full, or what is on it is damaged\n"
     "  73  the data directory is in use, or another node's or cluster's\n"
-    "  78  the configuration is wrong, or names a data directory that cannot be made\n"
+    "  78  the configuration is wrong, or a document of definitions that it names, or the data\n"
+    "      directory that it names cannot be made\n"
     "\n"
     "Example:\n"
     "  segue-node --config cluster.yaml --id n1\n"
@@ -63,6 +67,7 @@ struct Arguments {
   std::string config;
   std::string id;
   std::string log_level;
+  std::vector<std::string> definitions;
   bool check = false;
   std::string check_data;
   bool repair = false;
@@ -124,8 +129,13 @@ std::optional<int> parse(int argc, char** argv, Arguments& arguments) {
   app.add_option("--log-level", arguments.log_level,
                  "trace, debug, info, warn, error or off; goes before the file's logging.level")
       ->type_name("LEVEL");
+  app.add_option(
+         "--definitions", arguments.definitions,
+         "One more document, beside those of the file's key definitions; may be given again")
+      ->type_name("FILE");
   app.add_flag("--check", arguments.check,
-               "Only check the configuration: prints what is wrong and where");
+               "Only check the configuration, and the definitions that it names: prints what is "
+               "wrong and where");
   app.add_option(
          "--check-data", arguments.check_data,
          "Only verify the data directory of a node that does not run, or of all nodes right "
@@ -207,7 +217,23 @@ int refuse(const Status& reason, StartFailure failure, const std::string& data_d
   return kExitStorage;
 }
 
-int run(const ClusterConfig& config, const Arguments& arguments) {
+/// The documents that the node makes, or nothing after it was said what is wrong with one.
+std::optional<std::vector<DefinitionsDocument>> load_definitions(const ClusterConfig& config,
+                                                                 const Arguments& arguments) {
+  // Other nodes need not have them.
+  if (!arguments.id.empty() && arguments.id != config.catalog_leader) {
+    return std::vector<DefinitionsDocument>();
+  }
+  std::vector<std::string> paths = config.definitions;
+  paths.insert(paths.end(), arguments.definitions.begin(), arguments.definitions.end());
+  auto documents = segue::node::load_definitions_documents(paths);
+  if (documents) return std::move(documents).value();
+  complain(documents.status().message());
+  return std::nullopt;
+}
+
+int run(const ClusterConfig& config, std::vector<DefinitionsDocument> definitions,
+        const Arguments& arguments) {
   segue::node::configure_allocator(config.find_node(arguments.id)->memory_limit);
   segue::raise_descriptor_limit();
   segue::ShutdownSignals signals;
@@ -222,7 +248,8 @@ int run(const ClusterConfig& config, const Arguments& arguments) {
              clock, log_options);
   segue::ZmqContext context;
   segue::storage::PosixFileSystem files;
-  segue::node::Node node({config, arguments.id, context, files, signals, clock, random, log});
+  segue::node::Node node(
+      {config, arguments.id, std::move(definitions), context, files, signals, clock, random, log});
 
   StartFailure failure{};
   if (const Status started = node.start(failure); !started.is_ok()) {
@@ -254,9 +281,11 @@ int main(int argc, char** argv) {
   }
   const std::optional<ClusterConfig> config = load(arguments);
   if (!config.has_value()) return kExitConfig;
+  auto definitions = load_definitions(*config, arguments);
+  if (!definitions.has_value()) return kExitConfig;
   if (arguments.check) {
     std::printf("%s is valid: %s\n", arguments.config.c_str(), config->summary().c_str());
     return kExitOk;
   }
-  return run(*config, arguments);
+  return run(*config, std::move(*definitions), arguments);
 }

@@ -253,10 +253,11 @@ v1::PeerHello Node::hello() const {
   return hello;
 }
 
-NodeCatalog::Options Node::catalog_options() const {
+NodeCatalog::Options Node::catalog_options() {
   const ClusterConfig& config = environment_.config;
   NodeCatalog::Options options;
   options.node_id = self_.id;
+  options.definitions = std::move(environment_.definitions);
   options.durable_end = catalog_start_.durable_end;
   options.leader.cluster = config.cluster;
   options.leader.shard_count = config.shards;

@@ -29,7 +29,8 @@ class Node {
  public:
   struct Environment {
     const ClusterConfig& config;
-    std::string id;  // of the configuration
+    std::string id;                                // of the configuration
+    std::vector<DefinitionsDocument> definitions;  // made at the start if the node leads
     ZmqContext& context;
     storage::FileSystem& files;
     ShutdownSignals& signals;
@@ -55,7 +56,7 @@ class Node {
   Status check_catalog(const storage::VerifiedLog& log);
   Status load_catalog();
   Status listen();
-  NodeCatalog::Options catalog_options() const;
+  NodeCatalog::Options catalog_options();
   LinkServer::Options link_options() const;
   NodeLink::Options outgoing_link() const;
   void connect_dead_letters();

@@ -52,6 +52,9 @@ Status NodeCatalog::start_leader(LogIndex log_end) {
                   [this](const v1::CatalogEntry& entry) { SEGUE_CHECK(replica_->apply(entry)); });
   SEGUE_RETURN_IF_ERROR(leader_->start(state_, parts_.clock.now()));
   SEGUE_RETURN_IF_ERROR(check_knows_queues());
+  if (!options_.definitions.empty()) {
+    definitions_.emplace(std::exchange(options_.definitions, {}), *leader_, parts_.log);
+  }
   parts_.queues.end_of_catalog_load();
   loaded_ = true;
   return {};
@@ -91,7 +94,7 @@ void NodeCatalog::request_delete(QueueId queue) {
   operation.mutable_delete_queue()->set_name(definition->name());
   operation.mutable_delete_queue()->set_id(queue.value);
   if (leader_.has_value()) {
-    leader_->submit(operation, [](const v1::CatalogOutcome&) {});
+    (void)leader_->submit(operation, [](const v1::CatalogOutcome&) {});
   } else if (follower_.has_value()) {
     follower_->request(operation);
   }
@@ -105,16 +108,18 @@ void NodeCatalog::on_tick(TimePoint now) {
   if (leader_.has_value()) leader_->on_tick(now);
 }
 
-void NodeCatalog::propose() {
+void NodeCatalog::propose(TimePoint now) {
   if (leader_.has_value()) {
     leader_->step();
+    if (definitions_.has_value()) definitions_->step(now);
     leader_->end_turn();
   }
   if (queues_.has_value()) queues_->step();
 }
 
 void NodeCatalog::publish(TimePoint now) {
-  feed_->end_turn();
+  const bool held = definitions_.has_value() && definitions_->holds_catalog_back();
+  if (!held) feed_->end_turn();
   file_->on_turn(now, stopping_);
 }
 

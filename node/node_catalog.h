@@ -12,6 +12,7 @@
 #include "node/catalog_leader.h"
 #include "node/catalog_replica.h"
 #include "node/catalog_start.h"
+#include "node/definitions_at_start.h"
 #include "node/local_log.h"
 #include "node/local_queues.h"
 #include "node/queue_host.h"
@@ -25,9 +26,10 @@ class NodeCatalog {
  public:
   struct Options {
     CatalogLeader::Options leader;
-    NodeLink::Options link;  // to the leader; link.node_id is the leader's id
-    std::string node_id;     // this node's
-    LogIndex durable_end;    // catalog.db and the log reached this before the start, at least
+    NodeLink::Options link;                        // to the leader; link.node_id is the leader's id
+    std::string node_id;                           // this node's
+    std::vector<DefinitionsDocument> definitions;  // made when this node leads
+    LogIndex durable_end;  // catalog.db and the log reached this before the start, at least
   };
   struct Parts {
     storage::DiskDataCenter& disk;
@@ -70,10 +72,11 @@ class NodeCatalog {
   /// Whether the next turn has work that waits for nothing else.
   bool wants_turn() const {
     return (queues_.has_value() && queues_->behind()) ||
-           (leader_.has_value() && leader_->wants_turn());
+           (leader_.has_value() && leader_->wants_turn()) ||
+           (definitions_.has_value() && definitions_->wants_turn());
   }
   /// Logs what the turn asked for, and brings policies to queues; before the disk is flushed.
-  void propose();
+  void propose(TimePoint now);
   /// Tells followers and the file of what is applied; after commits are known.
   void publish(TimePoint now);
 
@@ -95,6 +98,7 @@ class NodeCatalog {
   std::optional<LocalQueues> queues_;
   std::optional<LocalLog> log_;
   std::optional<CatalogLeader> leader_;
+  std::optional<DefinitionsAtStart> definitions_;
   std::optional<CatalogFollower> follower_;
   std::optional<NodeLink> link_;
   bool loaded_ = false;    // the queue host was told that the catalog is complete

@@ -103,7 +103,7 @@ void PeerDispatch::on_catalog_request(PeerId peer, const v1::CatalogRequest& req
     output.catalog_reply(peer, std::move(reply));
   };
   if (parts_.leader != nullptr && behind_.empty()) {
-    parts_.leader->submit(request.operation(), answer);
+    (void)parts_.leader->submit(request.operation(), answer);
     return;
   }
   const std::string why = parts_.leader != nullptr ? behind_

@@ -38,7 +38,7 @@ bool Reactor::turn() {
   more |= take_commits();
   if (now_ >= next_tick_) tick();
 
-  parts_.catalog.propose();
+  parts_.catalog.propose(now_);
   parts_.queues.end_turn(now_, parts_.clock.wall_ms());
   if (!draining_) parts_.dead_letters.flush(now_);
   if (parts_.queues.blocked() != told_blocked_) tell_state();

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <sstream>
 
 #include "cli/cluster_plan.h"
 #include "cli/cluster_readiness.h"
@@ -15,6 +16,7 @@
 #include "cli/listen_check.h"
 #include "cli/local_cluster.h"
 #include "cli/table_output.h"
+#include "common/definitions.h"
 #include "segue/client.h"
 
 namespace segue::cli {
@@ -39,11 +41,11 @@ constexpr const char* kDescription =
     "routers,\n"
     "then the nodes, within some seconds; a second one kills them at once.\n"
     "\n"
-    "With --definitions the exchanges, queues and bindings of that document are declared when all "
-    "is\n"
-    "up, as `segue definitions import` does it: what is there stays as it is, so this can be done "
-    "at\n"
-    "every start. What the cluster refuses is told; the cluster stays up.\n"
+    "With --definitions the cluster makes what that document has and it has not, before anybody\n"
+    "can use it: the same as the key definitions of a configuration. What is there stays as it "
+    "is,\n"
+    "so this can be done at every start; what is there and different, or refused, is told. A\n"
+    "document that is wrong keeps the cluster from starting.\n"
     "\n"
     "Examples:\n"
     "  segue up\n"
@@ -92,7 +94,8 @@ class UpCommand final : public Command {
                      return full.status();
                    });
     options.text(definitions_,
-                 {"definitions", 0, "FILE", "declare what this document has when all is up"});
+                 {"definitions", 0, "FILE",
+                  "a document of what the cluster is to have: made as far as it is missing"});
     options.flag(no_restart_, {"no-restart", 0, "", "do not start processes again that die"});
     options.duration(ready_timeout_, {"ready-timeout", 0, "TIME",
                                       "give up when not all is up after this, e.g. 500ms, 30s, 2m "
@@ -115,8 +118,9 @@ class UpCommand final : public Command {
     if (!prepared.is_ok()) return fail(console, prepared);
     const Result<ClusterConfig> config = load_cluster_config(config_path_, process_environment());
     if (!config) return fail(console, config.status());
-    LocalCluster cluster(*config,
-                         {config_path_, own_directory(), data_dir_ + "/logs", !no_restart_});
+    LocalCluster::Options options{config_path_, own_directory(), data_dir_ + "/logs", !no_restart_};
+    if (definitions_) options.node_arguments = {"--definitions", *definitions_};
+    LocalCluster cluster(*config, std::move(options));
     if (config_) {
       console.note("data: " + directories(*config) + " (by " + *config_ + ")\nlogs: " + data_dir_ +
                    "/logs");
@@ -126,8 +130,8 @@ class UpCommand final : public Command {
     const Status started = cluster.start();
     if (!started.is_ok()) return fail(console, started);
     int code = wait_until_ready(console, cluster, *config);
-    if (code == kExitOk) code = import_definitions(console, *config);
     if (code == kExitOk) {
+      tell_definitions(console, cluster, *config);
       greet(console, *config, cluster);
       code = watch(console, cluster);
     }
@@ -135,14 +139,20 @@ class UpCommand final : public Command {
   }
 
  private:
-  // What the cluster refuses does not end it; a document that cannot be read does.
-  int import_definitions(Console& console, const ClusterConfig& config) const {
-    if (!definitions_) return kExitOk;
-    const std::vector<std::string> arguments = {"definitions", "import", *definitions_, "--router",
-                                                config.routers.front().endpoint};
-    const int code = run_command(arguments, console, command_table());
-    console.flush();
-    return code == kExitRefused ? static_cast<int>(kExitOk) : code;
+  // What the leader's log says of the documents, which it has made when all is up.
+  void tell_definitions(Console& console, const LocalCluster& cluster,
+                        const ClusterConfig& config) const {
+    if (!definitions_ && config.definitions.empty()) return;
+    constexpr std::size_t kMostLines = 100;
+    std::istringstream lines(cluster.log_tail(config.catalog_leader, kMostLines));
+    for (std::string line; std::getline(lines, line);) {
+      for (const char* event : {"definition_differs", "definition_refused", "definitions_wait",
+                                "definitions_applied"}) {
+        if (line.find(event) != std::string::npos) {
+          console.note(config.catalog_leader + ": " + printable(line));
+        }
+      }
+    }
   }
 
   static int fail(Console& console, const Status& status) {
@@ -179,6 +189,7 @@ class UpCommand final : public Command {
 
   // The directories, the lock and, without --config, the configuration.
   Status prepare(DirectoryLock& lock) {
+    if (definitions_) SEGUE_RETURN_IF_ERROR(load_definitions(*definitions_).status());
     std::vector<std::string> endpoints;
     if (endpoint_) endpoints.push_back(*endpoint_);
     if (config_) {

@@ -37,20 +37,39 @@ TEST_F(SegueUp, IsNotReadyWhenAnotherClusterAnswersAtItsEndpoint) {
   EXPECT_NE(up.stderr_text().find("another router answers"), std::string::npos) << up.stderr_text();
 }
 
-TEST_F(SegueUp, DeclaresWhatADocumentHasAndStaysUpWithWhatIsRefused) {
+TEST_F(SegueUp, MakesWhatADocumentHasAndTellsWhatIsDifferent) {
   const std::string router = "ipc://" + directory_.path() + "/r1";
   const std::string file = config("endpoint: '" + router + "'", directory_.path() + "/data");
-  const std::string document = directory_.write(
-      "definitions.yaml", "segue_definitions: 1\nqueues:\n  - name: jobs\n  - name: amq.never\n");
-  Process up("segue", {"up", "-c", file, "-d", logs(), "--definitions", document});
+  const std::string document =
+      directory_.write("definitions.yaml", "segue_definitions: 1\nqueues:\n  - name: jobs\n");
+  const std::vector<std::string> command = {"up",    "-c", file, "-d", logs(), "--definitions",
+                                            document};
+  {
+    Process up("segue", command);
+    ASSERT_TRUE(up.wait_for_stdout("READY")) << up.stderr_text();
+    client::ConnectionOptions options;
+    options.routers = {router};
+    client::Connection connection = client::Connection::open(options).value();
+    EXPECT_TRUE(connection.admin().find_queue("jobs"));
+    EXPECT_EQ(up.terminate(), 0);
+  }
+  directory_.write("definitions.yaml",
+                   "segue_definitions: 1\nqueues:\n  - {name: jobs, auto_delete: true}\n");
+  Process up("segue", command);
   ASSERT_TRUE(up.wait_for_stdout("READY")) << up.stderr_text();
-  EXPECT_NE(up.stdout_text().find("refused   queue 'amq.never'"), std::string::npos)
-      << up.stdout_text();
-  client::ConnectionOptions options;
-  options.routers = {router};
-  client::Connection connection = client::Connection::open(options).value();
-  EXPECT_TRUE(connection.admin().find_queue("jobs"));
+  EXPECT_NE(up.stderr_text().find("auto_delete is false, wanted true"), std::string::npos)
+      << up.stderr_text();
   EXPECT_EQ(up.terminate(), 0);
+}
+
+TEST_F(SegueUp, DoesNotStartWithADocumentThatIsWrong) {
+  const std::string file =
+      config("endpoint: 'ipc://" + directory_.path() + "/r1'", directory_.path() + "/data");
+  const std::string document = directory_.write("definitions.json", "{\"segue_definitions\": 1,}");
+  Process up("segue", {"up", "-c", file, "-d", logs(), "--definitions", document});
+  EXPECT_EQ(up.wait(), 64) << up.stderr_text();
+  EXPECT_NE(up.stderr_text().find(document + ": not valid JSON"), std::string::npos)
+      << up.stderr_text();
 }
 
 TEST_F(SegueUp, EndsWithTheExitCodeAndTheLastWordsOfTheProcessThatDied) {

@@ -111,7 +111,7 @@ struct KeyLine {
 
 std::optional<KeyLine> parse_key_line(std::string_view line) {
   KeyLine key;
-  key.indented = line.starts_with(' ');
+  key.indented = line.starts_with(' ') || line.starts_with("#  ");
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   key.commented_out = line.starts_with("# ");
   if (key.commented_out) line.remove_prefix(std::min(line.find_first_not_of("# "), line.size()));
@@ -141,8 +141,7 @@ std::map<std::string, ExampleKey> read_example_keys(const std::string& text) {
       section = key->name + (key->name == "routers" || key->name == "nodes" ? "[]" : "");
       comment.clear();
     } else {
-      const bool top = !key->indented && !key->commented_out;
-      keys.emplace(top ? key->name : section + "." + key->name,
+      keys.emplace(!key->indented ? key->name : section + "." + key->name,
                    ExampleKey{key->value, comment, key->commented_out});
       comment.clear();
     }

@@ -186,6 +186,19 @@ TEST_F(ConfigFile, WithoutEndIsAnError) {
   EXPECT_EQ(config.status().code(), Code::kInvalidConfig);
 }
 
+TEST(ConfigDefinitions, ArePathsFromWhereTheFileIs) {
+  const auto of = [](const std::string& value) {
+    return parse_cluster_config(std::string(kSmallest) + "definitions: " + value + "\n",
+                                "/etc/segue/cluster.yaml", environment_of({{"TEAM", "b"}}));
+  };
+  EXPECT_TRUE(parse_config(kSmallest)->definitions.empty());
+  EXPECT_EQ(of("d.json")->definitions, std::vector<std::string>{"/etc/segue/d.json"});
+  EXPECT_EQ(of("[a/d.json, '/var/${TEAM}.yaml']")->definitions,
+            (std::vector<std::string>{"/etc/segue/a/d.json", "/var/b.yaml"}));
+  EXPECT_THAT(of("[a, {b: c}]").status().message(), HasSubstr("key 'definitions[1]'"));
+  EXPECT_FALSE(of("{a: b}"));
+}
+
 TEST(ConfigProcessEnvironment, IsThatOfTheProcess) {
   const EnvironmentLookup environment = process_environment();
   EXPECT_TRUE(environment("PATH").has_value());

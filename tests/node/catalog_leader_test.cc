@@ -36,8 +36,8 @@ class CatalogLeaderTest : public testing::Test {
   }
   void commit_all() { leader_->on_committed(log_.last_index()); }
   void submit(const v1::CatalogOperation& operation) {
-    leader_->submit(operation,
-                    [this](const v1::CatalogOutcome& outcome) { outcomes_.push_back(outcome); });
+    (void)leader_->submit(
+        operation, [this](const v1::CatalogOutcome& outcome) { outcomes_.push_back(outcome); });
   }
   v1::CatalogOutcome run(const v1::CatalogOperation& operation) {
     outcomes_.clear();

@@ -184,7 +184,7 @@ RC_GTEST_PROP(CatalogProperty, LeaderFollowsTheModelAndFollowersTheLeader, ()) {
     const int steps = *rc::gen::inRange(0, 5);
     for (int i = 0; i < steps; ++i) {
       const auto [operation, fine] = apply(draw_step(), model);
-      leader.submit(operation, [&log, fine = fine](const v1::CatalogOutcome& outcome) {
+      (void)leader.submit(operation, [&log, fine = fine](const v1::CatalogOutcome& outcome) {
         RC_ASSERT(outcome.has_error() != fine);
         RC_ASSERT(outcome.index() <= log.last_index().value);
       });
