@@ -40,7 +40,7 @@ std::optional<Outcome> Model::apply(const Operation& operation) {
   events_.clear();
   delivered_.clear();
   ended_.clear();
-  deleted_ = forwarded_ = left_open_ = false;
+  deleted_ = forwarded_ = lost_letters_ = left_open_ = false;
   auto outcome = std::visit([this](const auto& op) { return perform(op); }, operation);
   if (!outcome) return std::nullopt;
   put_in_force();

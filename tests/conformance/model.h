@@ -78,6 +78,8 @@ class Model {
   const std::vector<Handle>& handles() const { return handles_; }
   /// Where what the last operation cancels stands among those that are delayed.
   std::size_t cancelled() const { return cancelled_; }
+  /// Whether a dead letter of the last operation went nowhere.
+  bool lost_letters() const { return lost_letters_; }
   /// The bodies of what the last operation published.
   const std::vector<std::string>& published() const { return published_; }
 
@@ -169,6 +171,7 @@ class Model {
   std::vector<std::string> published_;
   bool deleted_ = false;
   bool forwarded_ = false;
+  bool lost_letters_ = false;
   bool left_open_ = false;
 };
 

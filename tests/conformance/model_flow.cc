@@ -215,6 +215,7 @@ bool Model::forward_first(ModelQueue& source, int lane) {
   const auto targets = topology_.route(seen, there);
   if (!targets) left_open_ = true;
   if (left_open_) return false;
+  if (targets->empty()) lost_letters_ = true;
   bool waits = false;
   for (const std::string& name : *targets) {
     ModelQueue& target = queues_.at(name);
