@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <random>
 #include <set>
 #include <string>
 
@@ -210,7 +209,11 @@ TEST_P(SegmentGcCrashAnywhere, LosesNothing) {
 INSTANTIATE_TEST_SUITE_P(Share, SegmentGcCrashAnywhere,
                          ::testing::Range<std::uint64_t>(1, kShares + 1));
 
-TEST(SegmentGcCrash, LosesNothingWhileLargeSegmentsAreCut) {
+/// Calls are shared out: each share has every fourth one, together all.
+constexpr std::uint64_t kCutShares = 4;
+class SegmentGcCrashInACut : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(SegmentGcCrashInACut, LosesNothing) {
   std::uint64_t points = 0;
   std::uint64_t copies = 0;
   std::uint64_t states = 0;
@@ -219,19 +222,15 @@ TEST(SegmentGcCrash, LosesNothingWhileLargeSegmentsAreCut) {
     Workload workload(seed, Workload::Kind::kGarbage);
     leave_large_segments(files, workload, seed);
     const Left left{files.image(), workload};
-    // A quarter of the calls, others in every run (what fails names its call); all with more
-    // effort.
-    SeededRandom random(std::random_device{}());
-    const std::uint64_t stride = effort() > 1 ? 1 : 7;
-    std::uint64_t nth = 1 + random.below(stride);
-    for (; crash_at(seed, nth, 20, copies, states, &left); nth += 1 + random.below(stride)) {
-      ++points;
-    }
+    std::uint64_t nth = GetParam();
+    for (; crash_at(seed, nth, 20, copies, states, &left); nth += kCutShares) ++points;
     ASSERT_FALSE(HasFailure()) << "seed " << seed << " call " << nth;
   }
   EXPECT_GT(points, 50u);
   EXPECT_TRUE(kSanitized || copies > points / 8) << copies << " of " << points;
 }
+INSTANTIATE_TEST_SUITE_P(Share, SegmentGcCrashInACut,
+                         ::testing::Range<std::uint64_t>(1, kCutShares + 1));
 
 TEST(SegmentGcCrash, CutsLargeSegmentsAndLosesNothingByThat) {
   for (std::uint64_t seed = 1; seed <= seeds(20); ++seed) {
