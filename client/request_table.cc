@@ -1,6 +1,7 @@
 #include "client/request_table.h"
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "client/convert.h"
@@ -10,6 +11,7 @@ namespace segue::client {
 namespace {
 
 constexpr std::size_t kMaxOnTheirWay = 1024;
+constexpr std::size_t kLinkHeaderBytes = 32;  // at most; added when the frame is sent
 
 }  // namespace
 
@@ -21,16 +23,34 @@ void RequestTable::submit(Submission submission) {
   requests_.emplace_hint(requests_.end(), id, Pending{std::move(submission), false});
 }
 
+void RequestTable::begin_session(const v1::HelloOk& limits) {
+  max_frame_bytes_ = limits.max_frame_bytes();
+}
+
 void RequestTable::send_waiting(LinkWriter& writer) {
+  std::vector<std::pair<Submission, std::size_t>> too_large;
   while (!waiting_.empty() && requests_.size() - waiting_.size() < kMaxOnTheirWay &&
          writer.fine()) {
     const std::uint64_t id = *waiting_.begin();
     waiting_.erase(waiting_.begin());
-    Pending& pending = requests_.at(id);
-    pending.sent = true;
+    const auto at = requests_.find(id);
     v1::ClientFrame frame;
-    *frame.mutable_request() = pending.submission.request;
+    *frame.mutable_request() = at->second.submission.request;
+    const std::size_t bytes = frame.ByteSizeLong() + kLinkHeaderBytes;
+    if (max_frame_bytes_ > 0 && bytes > max_frame_bytes_) {
+      too_large.emplace_back(take(at), bytes);
+      continue;
+    }
+    at->second.sent = true;
     writer.send(frame);
+  }
+  for (const auto& [submission, bytes] : too_large) {
+    submission.done(
+        Error{ErrorCode::kContentTooLarge,
+              {},
+              "the request has " + std::to_string(bytes) + " bytes; the router takes at most " +
+                  std::to_string(max_frame_bytes_) + " (limits.max_frame_bytes)"},
+        {});
   }
 }
 

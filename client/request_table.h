@@ -31,8 +31,11 @@ class RequestTable {
   };
 
   void submit(Submission submission);
+  /// What the router takes from now on.
+  void begin_session(const v1::HelloOk& limits);
   /// Sends those that wait, oldest first; so many are on their way at most that the link's queue
-  /// cannot run over.
+  /// cannot run over. One that is larger than the router takes ends with CONTENT_TOO_LARGE: sent,
+  /// it would end the session, and again the next one.
   void send_waiting(LinkWriter& writer);
   void on_reply(v1::Reply reply, const SharedBytes& bodies);
   /// Ends those on their way that may not be repeated and those of this session only; the others
@@ -63,6 +66,7 @@ class RequestTable {
   std::set<std::uint64_t> waiting_;  // not sent
   std::uint64_t last_id_ = 0;
   std::uint64_t catalog_index_ = 0;
+  std::uint64_t max_frame_bytes_ = 0;  // 0: not known
   std::string trouble_;
 };
 

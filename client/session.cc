@@ -116,6 +116,7 @@ void Session::on_hello_ok(const v1::HelloOk& hello, TimePoint now) {
   }
   phase_ = Phase::kReady;
   ++sessions_;
+  parts_.requests.begin_session(hello);
   parts_.publishes.begin_session(hello);
   parts_.consumers.begin_session(sessions_, now);
   parts_.events.on_ready(hello);

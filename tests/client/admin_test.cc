@@ -48,6 +48,22 @@ TEST_F(Administering, DeclaresQueues) {
   EXPECT_EQ(one_.hellos().back().catalog_index(), 17u);
 }
 
+TEST_F(Administering, WhatIsLargerThanTheRouterTakesIsRefusedAtOnceAndTheSessionGoesOn) {
+  one_.edit([](auto& behaviour) { behaviour.hello_ok.set_max_frame_bytes(70'000); });
+  Connection connection = open();
+  QueueOptions wanted;
+  wanted.arguments = {{"k", std::string(60'000, 'v')}};
+  EXPECT_TRUE(connection.admin().declare_queue("fits", wanted));
+  wanted.arguments = {{"k", std::string(200'000, 'v')}};
+  const Result<DeclaredQueue> refused = connection.admin().declare_queue("q", wanted);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kContentTooLarge) << refused.error().to_string();
+  EXPECT_NE(refused.error().text.find("at most 70000 (limits.max_frame_bytes)"), std::string::npos)
+      << refused.error().text;
+  EXPECT_TRUE(connection.admin().find_queue("fits"));
+  EXPECT_EQ(one_.hellos().size(), 1u);
+}
+
 TEST_F(Administering, SendsEveryOperation) {
   Connection connection = open();
   Admin& admin = connection.admin();

@@ -9,7 +9,7 @@ namespace segue::client {
 /// What went wrong. Below 800 the numbers are those of the wire: AMQP 0-9-1's where it has one,
 /// Segue's own from 600. From 800 on the client itself says it.
 enum class ErrorCode : std::uint16_t {
-  kContentTooLarge = 311,     // the message is larger than the router takes
+  kContentTooLarge = 311,     // the message or request is larger than the router takes
   kNoRoute = 312,             // no queue took a mandatory message
   kConnectionForced = 320,    // the other end ended the session
   kAccessRefused = 403,       // not allowed for this name or user
