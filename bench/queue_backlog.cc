@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "node/memory_trim.h"
+#include "common/memory_trim.h"
 #include "node/queue_host.h"
 #include "segue/v1/types.pb.h"
 #include "storage/posix_file_system.h"
@@ -204,7 +204,7 @@ int main(int count, char** arguments) {
     return count > at ? std::strtoull(arguments[at], nullptr, 10) : otherwise;
   };
   const std::uint64_t memory_limit = number(4, 512) << 20;
-  segue::node::configure_allocator(memory_limit);
+  segue::configure_allocator(memory_limit);
   segue::node::Backlog backlog(arguments[1], number(2, 1'000'000),
                                static_cast<std::uint32_t>(number(3, 1024)), memory_limit);
   backlog.publish();

@@ -10,6 +10,7 @@
 #include "common/config.h"
 #include "common/descriptor_limit.h"
 #include "common/logging.h"
+#include "common/memory_trim.h"
 #include "common/program_error.h"
 #include "common/protobuf_setup.h"
 #include "common/zmq_socket.h"
@@ -17,7 +18,6 @@
 #include "node/data_check_run.h"
 #include "node/data_repair_run.h"
 #include "node/exit_codes.h"
-#include "node/memory_trim.h"
 #include "node/node.h"
 #include "storage/posix_file_system.h"
 
@@ -234,7 +234,7 @@ std::optional<std::vector<DefinitionsDocument>> load_definitions(const ClusterCo
 
 int run(const ClusterConfig& config, std::vector<DefinitionsDocument> definitions,
         const Arguments& arguments) {
-  segue::node::configure_allocator(config.find_node(arguments.id)->memory_limit);
+  segue::configure_allocator(config.find_node(arguments.id)->memory_limit);
   segue::raise_descriptor_limit();
   segue::ShutdownSignals signals;
   const segue::SystemClock clock;

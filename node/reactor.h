@@ -4,10 +4,10 @@
 
 #include "common/clock.h"
 #include "common/logging.h"
+#include "common/memory_trim.h"
 #include "common/zmq_socket.h"
 #include "node/dead_letter_links.h"
 #include "node/link_server.h"
-#include "node/memory_trim.h"
 #include "node/node_catalog.h"
 #include "node/queue_host.h"
 #include "storage/disk_data_center.h"

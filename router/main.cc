@@ -6,6 +6,7 @@
 #include "common/config.h"
 #include "common/descriptor_limit.h"
 #include "common/logging.h"
+#include "common/memory_trim.h"
 #include "common/program_error.h"
 #include "common/protobuf_setup.h"
 #include "common/zmq_socket.h"
@@ -121,6 +122,7 @@ int run(const ClusterConfig& config, const Arguments& arguments) {
                                   "raise the hard limit (ulimit -Hn, LimitNOFILE) or "
                                   "lower limits.max_sessions"}});
   }
+  segue::configure_allocator(config.limits.router_delivery_bytes);
   segue::router::RouterProcess process(config, arguments.id, log);
   if (const Status started = process.start(); !started.is_ok()) {
     log.error("router_not_started", {{"router", arguments.id}, {"reason", started}});

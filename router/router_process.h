@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/config.h"
 #include "common/logging.h"
+#include "common/memory_trim.h"
 #include "common/random.h"
 #include "common/zmq_socket.h"
 #include "router/client_output.h"
@@ -46,6 +47,7 @@ class RouterProcess final : private ClientOutput {
   Router router_;
   std::vector<std::unique_ptr<NodeConnection>> nodes_;
   TimePoint next_tick_{};
+  MemoryTrim memory_;
 };
 
 }  // namespace segue::router

@@ -5,6 +5,7 @@
 #include <deque>
 #include <optional>
 
+#include "common/descriptor_limit.h"
 #include "tests/fakes/process_figures.h"
 #include "tests/fakes/steady_traffic.h"
 #include "tests/fakes/zmtp_client.h"
@@ -99,6 +100,29 @@ TEST_F(VanishingSessions, AThousandLeaveNothingInTheRouterAndOthersGoOn) {
     EXPECT_EQ(queue.unacked, 0u);
     EXPECT_EQ(queue.consumers, 0u);
   }
+}
+
+TEST_F(VanishingSessions, WhatManyAtOnceTookIsGivenBackToTheSystem) {
+  constexpr std::uint64_t kAtOnce = 3000;
+  constexpr std::uint64_t kLittleKib = 32 * 1024;
+  ASSERT_GT(raise_descriptor_limit(), kAtOnce + 100);
+  const ProcessFigures before = figures();
+  {
+    std::deque<ZmtpClient> present;
+    for (std::uint64_t i = 1; i <= kAtOnce; ++i) {
+      ASSERT_TRUE(present.emplace_back(cluster_.endpoint("r1"), i).open()) << i;
+    }
+    EXPECT_GT(figures().resident_kib, before.resident_kib + 2 * kLittleKib);
+    v1::ClientFrame close;
+    close.mutable_close();
+    for (ZmtpClient& client : present) client.send(close);
+  }
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (figures().resident_kib > before.resident_kib + kLittleKib &&
+         std::chrono::steady_clock::now() < deadline) {
+    ASSERT_TRUE(watcher_->admin().cluster_status());  // takes its time, and shows that others go on
+  }
+  EXPECT_LE(figures().resident_kib, before.resident_kib + kLittleKib);
 }
 
 TEST_F(VanishingSessions, MoreClientsThanTheShellsSoftLimitOfFilesFindRoom) {

@@ -1,10 +1,10 @@
-#include "node/memory_trim.h"
+#include "common/memory_trim.h"
 
 #include <malloc.h>
 
 #include <algorithm>
 
-namespace segue::node {
+namespace segue {
 namespace {
 
 constexpr int kMappedBytes = 4 << 20;  // larger buffers are mapped, and unmapped when freed
@@ -25,10 +25,12 @@ void configure_allocator(std::uint64_t memory_limit) {
 
 void MemoryTrim::on_tick(TimePoint now, std::uint64_t in_use) {
   peak_ = std::max(peak_, in_use);
-  if (peak_ - in_use < kWorthTrimming || now - last_ < kPause) return;
+  const bool fell = peak_ - in_use >= kWorthTrimming;
+  if (!(fell || once_more_) || now - last_ < kPause) return;
   malloc_trim(kTrimBytes);
+  once_more_ = fell;
   last_ = now;
   peak_ = in_use;
 }
 
-}  // namespace segue::node
+}  // namespace segue

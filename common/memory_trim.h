@@ -4,7 +4,7 @@
 
 #include "common/clock.h"
 
-namespace segue::node {
+namespace segue {
 
 /// Sets the allocator up so that memory that is freed goes back to the system: few arenas, large
 /// buffers mapped on their own, and of free memory no more kept than a part of what the process may
@@ -15,12 +15,14 @@ void configure_allocator(std::uint64_t memory_limit);
 class MemoryTrim {
  public:
   /// `in_use`: what the process knows to hold, in bytes. Trims when that has fallen far below its
-  /// peak since the last trim, at most every few seconds, since it costs milliseconds.
+  /// peak since the last trim, at most every few seconds, since it costs milliseconds; and once
+  /// more after that, for what was still being freed.
   void on_tick(TimePoint now, std::uint64_t in_use);
 
  private:
   std::uint64_t peak_ = 0;
   TimePoint last_{};
+  bool once_more_ = false;
 };
 
-}  // namespace segue::node
+}  // namespace segue
