@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,9 @@ namespace {
 
 // A frame of a peer has the messages of several publishes; a snapshot of the catalog is larger yet.
 constexpr std::int64_t kMostFrameBytes = 256ll << 20;
+
+// A node that was killed with much memory is some time in going.
+constexpr std::chrono::seconds kLockPatience{5};
 
 // The log's files that a checkpoint sets free are kept for the next: to fill new ones costs as much
 // of the disk as to log into them.
@@ -108,6 +112,7 @@ Status Node::open_disk() {
   options.cluster = config.cluster;
   options.node_id = self_.id;
   options.shard_count = config.shards;
+  options.lock_patience = kLockPatience;
   options.wal_file_bytes = config.storage.wal_file_bytes;
   options.segment_bytes = config.storage.segment_bytes;
   options.wal_reserve_bytes = config.storage.wal_reserve_bytes;

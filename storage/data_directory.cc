@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "common/checksum.h"
@@ -19,6 +20,7 @@ constexpr std::size_t kMaxIdentityBytes = 64u << 10;
 constexpr std::string_view kIdentityName = "/identity";
 constexpr std::string_view kTemporaryName = "/identity.new";
 constexpr std::string_view kLockName = "/node.lock";
+constexpr std::chrono::milliseconds kLockAgain{20};
 
 std::string checksum_of(std::string_view lines) {
   std::array<char, 17> text;
@@ -165,13 +167,19 @@ Status make_durable(FileSystem& files, const std::string& path) {
 }
 
 Result<std::unique_ptr<FileLock>> take_lock(FileSystem& files, const std::string& directory,
-                                            const std::string& else_do) {
-  auto lock = files.lock(directory + std::string(kLockName));
-  if (lock || lock.status().code() != Code::kResourceLocked) return lock;
-  return refuse(directory +
-                ": the data directory is in use by another process (it holds node.lock): stop "
-                "that process" +
-                (else_do.empty() ? "" : " " + else_do));
+                                            const std::string& else_do,
+                                            std::chrono::milliseconds patience = {}) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    auto lock = files.lock(directory + std::string(kLockName));
+    if (lock || lock.status().code() != Code::kResourceLocked) return lock;
+    if (std::chrono::steady_clock::now() >= deadline) {
+      return refuse(directory + ": the data directory is in use by another process (" +
+                    lock.status().message() + "): stop that process" +
+                    (else_do.empty() ? "" : " " + else_do));
+    }
+    std::this_thread::sleep_for(kLockAgain);
+  }
 }
 
 }  // namespace
@@ -187,11 +195,12 @@ Result<std::unique_ptr<FileLock>> DataDirectory::lock_existing(FileSystem& files
 }
 
 Result<std::unique_ptr<DataDirectory>> DataDirectory::open(FileSystem& files, std::string path,
-                                                           const Identity& expected) {
+                                                           const Identity& expected,
+                                                           std::chrono::milliseconds patience) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   SEGUE_RETURN_IF_ERROR(check_expected(expected));
   SEGUE_RETURN_IF_ERROR(make_durable(files, path));
-  auto lock = take_lock(files, path, "or point data_dir to another directory");
+  auto lock = take_lock(files, path, "or point data_dir to another directory", patience);
   if (!lock) return lock.status();
 
   const std::string identity_path = path + std::string(kIdentityName);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,12 +22,13 @@ struct Identity {
 /// A node's data directory, locked for this process for as long as the object lives.
 class DataDirectory {
  public:
-  /// Makes the directory if it is missing, takes its lock, and checks its identity (writing it into
-  /// a new directory). INVALID_CONFIG with both values and what to do: in use by another process,
-  /// another node's or cluster's, a changed shard count, a newer format, files but no identity.
-  /// CORRUPTION for an identity that fails its checksum.
+  /// Makes the directory if it is missing, takes its lock, for which it waits up to `patience`, and
+  /// checks its identity (writing it into a new directory). INVALID_CONFIG with both values and
+  /// what to do: in use by another process, another node's or cluster's, a changed shard count, a
+  /// newer format, files but no identity. CORRUPTION for an identity that fails its checksum.
   static Result<std::unique_ptr<DataDirectory>> open(FileSystem& files, std::string path,
-                                                     const Identity& expected);
+                                                     const Identity& expected,
+                                                     std::chrono::milliseconds patience = {});
 
   /// Who the directory belongs to; neither takes its lock nor writes. NOT_FOUND or IO_ERROR if the
   /// file cannot be opened, CORRUPTION and INVALID_CONFIG as above.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -266,12 +267,18 @@ struct DiskOptions {
   std::string cluster;
   std::string node_id;
   std::uint32_t shard_count = 32;
+  /// How long a directory may be another process's before the start is refused: one that was killed
+  /// a moment ago keeps it until the system has taken it down.
+  std::chrono::milliseconds lock_patience{0};
   std::uint64_t wal_file_bytes = 64ull << 20;
   std::uint64_t segment_bytes = 64ull << 20;
   std::uint64_t wal_reserve_bytes = 64ull << 20;  // kept for records that drain
   std::uint64_t wal_spare_bytes = 128ull << 20;   // of files kept to be used again
   std::uint32_t sync_interval_ms = 0;  // how long records without `sync` may stay unsynced; 0: 1000
   bool direct_io = true;               // O_DIRECT for the WAL where the file system takes it
+  /// Segments are written and read past the page cache: the cache is left to others. Otherwise what
+  /// was stored not long ago is read from memory, as long as the machine has some.
+  bool segments_past_page_cache = true;
   std::optional<GcOptions> gc = GcOptions();  // none: no garbage is collected but whole segments
   ScrubOptions scrub;                         // off unless a rate is given
   /// The shards' states tell what is settled: a message that comes back because an index is damaged

@@ -35,7 +35,8 @@ Result<OpenedDisk> FileDiskDataCenter::open(FileSystem& files, DiskOptions optio
                                             std::unique_ptr<BackgroundExecutor> executor,
                                             const ShardsReady& shards_ready, const Replay& replay) {
   auto directory = DataDirectory::open(
-      files, options.directory, Identity{options.cluster, options.node_id, options.shard_count});
+      files, options.directory, Identity{options.cluster, options.node_id, options.shard_count},
+      options.lock_patience);
   if (!directory.is_ok()) return directory.status();
   auto disk = std::unique_ptr<FileDiskDataCenter>(new FileDiskDataCenter(
       files, with_defaults(std::move(options)), std::move(executor), std::move(*directory)));

@@ -13,6 +13,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <system_error>
 
 #include "storage/posix_file.h"
@@ -53,6 +55,25 @@ int open_retrying(const std::string& path, int flags) {
     descriptor = ::open(path.c_str(), flags | O_CLOEXEC, kFilePermissions);
   } while (descriptor < 0 && errno == EINTR);
   return descriptor;
+}
+
+/// Who has the flock of the file, for people, as far as the system tells it.
+std::string lock_holder(int descriptor) {
+  constexpr const char* kSomebody = "another process";
+  struct stat about {};
+  std::ifstream locks("/proc/locks");
+  if (::fstat(descriptor, &about) != 0) return kSomebody;
+  // "3: FLOCK  ADVISORY  WRITE 25750 fe:00:10993745 0 EOF": who, and major:minor:inode.
+  std::string number, kind, advisory, access, process, file;
+  for (std::string line; std::getline(locks, line);) {
+    std::istringstream words(line);
+    words >> number >> kind >> advisory >> access >> process >> file;
+    if (kind != "FLOCK" || !file.ends_with(":" + std::to_string(about.st_ino))) continue;
+    std::ifstream command("/proc/" + process + "/comm");
+    std::string name;
+    if (process != "0" && std::getline(command, name)) return "process " + process + ", " + name;
+  }
+  return kSomebody;
 }
 
 }  // namespace
@@ -158,7 +179,8 @@ Result<std::unique_ptr<FileLock>> PosixFileSystem::lock(const std::string& path)
   if (result == 0)
     return std::unique_ptr<FileLock>(std::make_unique<PosixLock>(std::move(descriptor)));
   if (errno == EWOULDBLOCK) {
-    return Status(Code::kResourceLocked, path + ": lock: another process holds it");
+    return Status(Code::kResourceLocked,
+                  path + ": lock: " + lock_holder(descriptor.get()) + " holds it");
   }
   return system_error(path, "lock", errno);
 }

@@ -41,6 +41,14 @@ TEST(DataDirectory, RefusesASecondProcess) {
               AllOf(HasSubstr("/var/segue"), HasSubstr("in use by another process")));
 }
 
+TEST(DataDirectory, WaitsForAProcessThatIsAboutToBeGone) {
+  FaultyFileSystem files;
+  files.fail_path("node.lock", FaultyFileSystem::kLock, Code::kResourceLocked, 3);
+  EXPECT_EQ(open_status(files, kMine).code(), Code::kInvalidConfig);
+  const auto opened = DataDirectory::open(files, "/var/segue", kMine, std::chrono::minutes(1));
+  EXPECT_TRUE(opened) << opened.status().to_string();
+}
+
 TEST(DataDirectory, RefusesAnotherClusterNodeOrShardCountNamingBoth) {
   FaultyFileSystem files;
   ASSERT_TRUE(open_status(files, kMine));

@@ -155,7 +155,9 @@ TEST_F(PosixFileSystemTest, FailuresNamePathActionAndReason) {
 TEST_F(PosixFileSystemTest, ALockIsHeldByOneUntilItIsDestroyed) {
   auto first = files_.lock(in("lock"));
   ASSERT_TRUE(first);
-  EXPECT_EQ(files_.lock(in("lock")).status().code(), Code::kResourceLocked);
+  const Status second = files_.lock(in("lock")).status();
+  EXPECT_EQ(second.code(), Code::kResourceLocked);
+  EXPECT_THAT(second.message(), HasSubstr("process " + std::to_string(::getpid()) + ", "));
   first->reset();
   EXPECT_TRUE(files_.lock(in("lock")));
 }
