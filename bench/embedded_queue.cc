@@ -1,11 +1,11 @@
 // What a SegmentedQueue does in process, on one thread.
 //
 //     embedded_queue DIRECTORY [--none|--interval|--every-call] [--bytes N] [--messages N]
-//                              [--batch N] [--memory MIB] [--single]
+//                              [--batch N] [--memory MIB] [--single] [--cached|--past-cache]
 //
 // Adds all messages, then polls all; one line of figures for each. --batch: messages per call
-// (default 1,000); --single: one per call, offer() and poll(). The directory is made, and removed
-// at the end.
+// (default 1,000); --single: one per call, offer() and poll(); --cached, --past-cache: files of
+// messages go through the page cache, or do not. The directory is made, and removed at the end.
 
 #include <sys/resource.h>
 
@@ -139,6 +139,10 @@ int main(int argc, char** argv) {
       load.queue.memory_bytes = number() << 20;
     } else if (argument == "--single") {
       load.single = true;
+    } else if (argument == "--cached") {
+      load.queue.page_cache = true;
+    } else if (argument == "--past-cache") {
+      load.queue.page_cache = false;
     } else if (!argument.starts_with("-")) {
       load.queue.directory = argument;
     } else {

@@ -22,6 +22,9 @@ class File {
   virtual Result<std::size_t> read(std::uint64_t offset, char* to, std::size_t size) = 0;
   /// Writes all pieces back to back at `offset` (pwritev).
   virtual Status write(std::uint64_t offset, std::span<const std::string_view> pieces) = 0;
+  /// Has the system begin to write these bytes to the disk, so that a sync later waits less. Only
+  /// advice: nothing is durable by it, and it may do nothing.
+  virtual void begin_sync(std::uint64_t /*offset*/, std::uint64_t /*size*/) {}
   /// Makes content and size durable (fdatasync). After a failure nothing is known of earlier
   /// writes.
   virtual Status sync() = 0;

@@ -1,5 +1,6 @@
 #include "storage/posix_file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -80,6 +81,11 @@ Status PosixFile::write(std::uint64_t offset, std::span<const std::string_view> 
     skip += left;
   }
   return Status::ok();
+}
+
+void PosixFile::begin_sync(std::uint64_t offset, std::uint64_t size) {
+  static_cast<void>(::sync_file_range(descriptor_.get(), static_cast<off_t>(offset),
+                                      static_cast<off_t>(size), SYNC_FILE_RANGE_WRITE));
 }
 
 Status PosixFile::sync() {

@@ -39,6 +39,7 @@ class PosixFile final : public File {
 
   Result<std::size_t> read(std::uint64_t offset, char* to, std::size_t size) override;
   Status write(std::uint64_t offset, std::span<const std::string_view> pieces) override;
+  void begin_sync(std::uint64_t offset, std::uint64_t size) override;
   Status sync() override;
   Status truncate(std::uint64_t size) override;
   Result<std::uint64_t> size() override;

@@ -19,6 +19,7 @@ struct SegmentContext {
   /// Called when a sync failed: what is on disk is unknown then. Ends the process; in tests it may
   /// return, and then everything that follows fails.
   std::function<void(const Status&)> fatal;
+  bool past_page_cache = true;  // data of segments, if much is read or written at once
 };
 
 }  // namespace segue::storage

@@ -66,16 +66,16 @@ struct OpenSegment {
 /// Background thread only.
 class SegmentFiles {
  public:
-  /// How data is going to be read or written. Much at once goes past the page cache, where the file
-  /// system allows: several times faster, and the cache is left to others. A little goes through
-  /// it: a write of its own for each of many queues would take long.
+  /// How data is going to be read or written. Much at once goes past the page cache, if the context
+  /// says so and the file system allows: the cache is left to others. A little goes through it: a
+  /// write of its own for each of many queues would take long.
   enum class Access { kAny, kMuch, kLittle };
 
   /// Offsets, sizes and memory of all reads and writes of data files are multiples of this.
   static constexpr std::size_t kBlock = 4096;
 
   explicit SegmentFiles(SegmentContext& context, std::size_t max_open = 128)
-      : context_(context), max_open_(max_open) {}
+      : context_(context), max_open_(max_open), direct_(context.past_page_cache) {}
   ~SegmentFiles() = default;
 
   /// The segment's files, empty, in a directory made if missing. Valid until the next call.
@@ -127,7 +127,7 @@ class SegmentFiles {
   };
   std::map<Key, Unsynced> closed_unsynced_;
   std::set<std::string> unsynced_directories_;
-  bool direct_ = true;  // the file system allows it
+  bool direct_;  // wanted, and the file system allows it
 };
 
 }  // namespace segue::storage

@@ -14,6 +14,8 @@ namespace segue::storage {
 namespace {
 
 constexpr std::uint64_t kPieceBytes = 1u << 20;
+// From the page cache: what the processor's cache still holds when it is checked and moved.
+constexpr std::uint64_t kCachedPieceBytes = 256u << 10;
 constexpr std::size_t kKeepBytes = 4u << 20;
 // Reading over a gap of this size is faster than another read.
 constexpr std::uint64_t kGapBytes = 64u << 10;
@@ -29,9 +31,10 @@ Result<ReadMessages> SegmentReader::read(QueueFiles& queue, const std::string& n
   auto wanted = look_up(queue, files, load, read.index_made_anew);
   if (!wanted.is_ok()) return wanted.status();
   std::vector<QuarantineRecord> damaged;
+  const std::uint64_t piece_bytes = files.direct ? kPieceBytes : kCachedPieceBytes;
   for (std::size_t first = 0; first < wanted->size();) {
     std::size_t end = first + 1;
-    while (end < wanted->size() && (*wanted)[end].end - (*wanted)[first].offset <= kPieceBytes &&
+    while (end < wanted->size() && (*wanted)[end].end - (*wanted)[first].offset <= piece_bytes &&
            (*wanted)[end].offset - (*wanted)[end - 1].end <= kGapBytes) {
       ++end;
     }

@@ -45,6 +45,10 @@ Status SegmentWriter::end_chunk(OpenSegment& files) {
   files.data_unsynced = true;
   chunk_.pad();
   SEGUE_RETURN_IF_ERROR(write_one(*files.data, chunk_offset_, chunk_.view()));
+  // The checkpoint that syncs all of it shall not wait for much.
+  if (!files.direct && chunk_.size() >= kMuchBytes) {
+    files.data->begin_sync(chunk_offset_, chunk_.size());
+  }
   files.tail_end = end;
   return {};
 }

@@ -81,6 +81,8 @@ DiskOptions SegmentedQueue::Impl::disk_options() {
     disk.sync_interval_ms = static_cast<std::uint32_t>(half_interval(options_).count());
   }
   disk.direct_io = parts_.direct_io;
+  disk.segments_past_page_cache =
+      !options_.page_cache.value_or(options_.durability != Durability::kEveryCall);
   disk.gc = parts_.gc;
   disk.queue_name = [](QueueId) { return std::string("queue"); };
   disk.wakeup = [this] { signal_.notify(); };

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,6 +42,11 @@ struct SegmentedQueueOptions {
   std::uint64_t segment_bytes = 64ull << 20;
   /// Of the log between two checkpoints: what an opening may have to read again.
   std::uint64_t log_bytes = 256ull << 20;
+  /// True: files of messages are written and read through the system's page cache, so that what was
+  /// stored not long ago is polled from memory. False: past it, which leaves the cache to others,
+  /// and adds faster; for queues that are mostly larger than the machine's memory. Left out: true,
+  /// but false with Durability::kEveryCall, whose syncs the cache's writes would delay.
+  std::optional<bool> page_cache;
   /// Messages that may be polled and neither acked nor released. Each may keep 4 KiB of the disk.
   std::uint32_t max_unacked = 65536;
   /// Told, on any thread, what recovery changed and what is damaged, a line each. May be empty.
