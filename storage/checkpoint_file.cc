@@ -201,6 +201,13 @@ Status write_checkpoint(FileSystem& files, const std::string& directory,
   return {};
 }
 
+Status another_shards(const std::string& path, ShardId shard) {
+  return Status(Code::kCorruption,
+                path + ": is that of shard " + std::to_string(shard.value) +
+                    " at offset 12: folders of shards, or their checkpoints, changed places. Put "
+                    "them back, or let segue check --repair do it");
+}
+
 Result<std::optional<Checkpoint>> read_checkpoint(FileSystem& files, const std::string& directory) {
   const std::string path = directory + "/checkpoint";
   if (!files.exists(path)) return std::optional<Checkpoint>();

@@ -58,6 +58,9 @@ Status write_checkpoint(FileSystem& files, const std::string& directory,
                         const Checkpoint& checkpoint,
                         const std::function<void(const Status&)>& fatal);
 
+/// CORRUPTION: the checkpoint at `path` is that of `shard`, which is not where it stands.
+Status another_shards(const std::string& path, ShardId shard);
+
 /// Nothing when the directory has no checkpoint. CORRUPTION names the file and the offset.
 Result<std::optional<Checkpoint>> read_checkpoint(FileSystem& files, const std::string& directory);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "storage/file_disk_data_center.h"
+#include "storage/interrupted_repair.h"
 #include "storage/recovery_segments.h"
 #include "storage/wal_recovery.h"
 
@@ -12,6 +13,7 @@ namespace segue::storage {
 Result<OpenedDisk> FileDiskDataCenter::recover(std::unique_ptr<FileDiskDataCenter> self,
                                                const ShardsReady& shards_ready,
                                                const Replay& replay) {
+  SEGUE_RETURN_IF_ERROR(expect_no_interrupted_repair(files_, directory_->path()));
   // Before the background thread's first answer the disk must not look full.
   const auto free = files_.free_bytes(directory_->path());
   if (free.is_ok()) free_bytes_ = *free;

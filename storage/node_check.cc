@@ -11,12 +11,12 @@
 #include "storage/catalog_db.h"
 #include "storage/catalog_image.h"
 #include "storage/checkpoint_file.h"
+#include "storage/interrupted_repair.h"
 #include "storage/manifest_check.h"
 #include "storage/online_backup.h"
 #include "storage/quarantine_record.h"
 #include "storage/queue_check.h"
 #include "storage/queue_salvage.h"
-#include "storage/segment_names.h"
 #include "storage/wal_check.h"
 
 namespace segue::storage {
@@ -72,10 +72,16 @@ void NodeCheck::check_names() {
       report_.note(path_of(name), "what a repair has replaced; remove it when all is well");
       continue;
     }
-    if (name == kMovedSegments) {
-      report_.problem(path_of(name),
-                      "files of queues that an interrupted repair was moving: run segue check "
-                      "--repair again before the node is started");
+    if (name == kMovedSegments || name == kMovedShards) {
+      report_.problem(
+          path_of(name),
+          "files that an interrupted repair was moving: run segue check --repair again; "
+          "the node does not start before that");
+    } else if (name == kMadeLog && files_.exists(path_of(kMadeLogCounts))) {
+      report_.problem(
+          path_of(name),
+          "the log that an interrupted repair has made: run segue check --repair again; "
+          "the node does not start before that");
     } else if (name == kBackupLinksName) {
       report_.note(path_of(name),
                    "second names that a backup needed when the process ended; the next start "
@@ -187,9 +193,7 @@ void NodeCheck::check_shard(ShardId shard, const std::string& directory) {
   const std::string path = directory + "/checkpoint";
   auto checkpoint = read_checkpoint(files_, directory);
   if (checkpoint.is_ok() && checkpoint->has_value() && (*checkpoint)->shard != shard) {
-    checkpoint =
-        Status(Code::kCorruption, path + ": is that of shard " +
-                                      std::to_string((*checkpoint)->shard.value) + " at offset 12");
+    checkpoint = another_shards(path, (*checkpoint)->shard);
   }
   if (!checkpoint.is_ok()) {
     report_.file();

@@ -9,6 +9,7 @@
 #include "storage/repair_text.h"
 #include "storage/segment_format.h"
 #include "storage/segment_names.h"
+#include "storage/shard_names.h"
 
 namespace segue::storage {
 
@@ -42,6 +43,7 @@ Status NodeRepair::run() {
   SEGUE_RETURN_IF_ERROR(finish_interrupted());
   const Status noted = log_ends_.load();  // a damaged one is made anew by the next start
   if (!noted.is_ok() && noted.code() != Code::kCorruption) return noted;
+  SEGUE_RETURN_IF_ERROR(correct_shard_names(work_, identity_.shard_count));
   SEGUE_RETURN_IF_ERROR(read_checkpoints());
   SEGUE_RETURN_IF_ERROR(repair_segment_names());
   const Status log = read_log();
@@ -127,8 +129,7 @@ Status NodeRepair::read_checkpoints() {
     const std::string directory = work_.path_of("shards/" + std::to_string(number));
     auto read = read_checkpoint(work_.files(), directory);
     if (read.is_ok() && read->has_value() && (*read)->shard != shard) {
-      read = Status(Code::kCorruption, directory + "/checkpoint: is that of shard " +
-                                           std::to_string((*read)->shard.value) + " at offset 12");
+      read = another_shards(directory + "/checkpoint", (*read)->shard);
     }
     if (!read.is_ok() && read.status().code() != Code::kCorruption) return read.status();
     if (!read.is_ok()) SEGUE_RETURN_IF_ERROR(mend(shard, directory, read));

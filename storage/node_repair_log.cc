@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "storage/interrupted_repair.h"
 #include "storage/node_repair.h"
 #include "storage/repair_text.h"
 #include "storage/wal_format.h"
@@ -14,8 +15,7 @@ namespace {
 constexpr std::uint64_t kSmallestLogFile = 64u << 10;
 constexpr std::uint64_t kLargestLogFile = 64u << 20;
 constexpr std::size_t kHolesTold = 5;
-// A log being made; in it, once it is whole, and once the old log is away.
-constexpr const char* kMadeLog = "wal.repaired";
+// In the log being made, once it is whole, and once the old log is away.
 constexpr const char* kWholeMark = "/whole";
 constexpr const char* kBegunMark = "/in-place";
 

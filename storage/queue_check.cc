@@ -57,6 +57,17 @@ class QueueCheck {
           {segment, std::binary_search(names_.begin(), names_.end(),
                                        segment_file_name(segment.name(), ".data"))});
     }
+    if (copies.is_ok()) {
+      const auto hiding =
+          find_hiding_files(context_, named_.id, queue_.directory, checkpointed, *copies);
+      if (!hiding.is_ok()) report_.problem(queue_.directory, hiding.status());
+      for (const std::string& path : hiding.is_ok() ? *hiding : std::vector<std::string>()) {
+        report_.problem(path, hides_a_copy(path));
+        std::find_if(checkpointed.begin(), checkpointed.end(), [&](const NamedSegment& one) {
+          return path.ends_with(segment_file_name(one.segment.name(), ".data"));
+        })->there = false;
+      }
+    }
     return choose_segments(std::move(checkpointed),
                            copies.is_ok() ? std::move(*copies) : std::vector<FoundCopy>());
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "storage/queue_cut.h"
+#include "storage/recovery_copies.h"
 #include "storage/repair_text.h"
 #include "storage/segment_overlaps.h"
 #include "storage/segment_remainder.h"
@@ -80,9 +81,9 @@ Result<QueueSalvage::Segments> QueueSalvage::read_segments() {
     }
     RepairLoss loss;
     std::string what = "has no message that can be found: it is moved to " + work_.folder();
-    auto other = names_another(*name);
+    auto other = names_another_segment(work_.files(), data_path(*name), id_, *name);
     if (!other.is_ok()) return other.status();
-    if (*other) {
+    if (other->has_value()) {
       what +=
           ". It says that it is another segment's, or another queue's, whose place is taken, or "
           "unknown: messages in it may be lost";
@@ -97,18 +98,6 @@ Result<QueueSalvage::Segments> QueueSalvage::read_segments() {
               return one.named.name() < other.named.name();
             });
   return segments;
-}
-
-/// Whether the file's header is whole, and not that of a segment with this name.
-Result<bool> QueueSalvage::names_another(SegmentName name) {
-  auto data = work_.files().open(data_path(name), OpenMode::kRead);
-  if (!data.is_ok()) return data.status();
-  std::string bytes(SegmentHeader::kSize, '\0');
-  auto read = (*data)->read(0, bytes.data(), bytes.size());
-  if (!read.is_ok()) return read.status();
-  bytes.resize(*read);
-  const auto header = SegmentHeader::decode(bytes);
-  return header.is_ok() && (header->queue != id_ || header->first != name.first);
 }
 
 /// As choose_segments() does, but without knowing which sources a copy had: it is needed if those

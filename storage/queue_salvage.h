@@ -37,7 +37,6 @@ class QueueSalvage {
   using Segments = std::vector<SalvagedSegment>;
 
   Result<Segments> read_segments();
-  Result<bool> names_another(SegmentName name);
   Status settle_copies(Segments& segments);
   Status replace_sources(const std::vector<const SalvagedSegment*>& sources, SalvagedSegment& copy,
                          Segments& chosen);

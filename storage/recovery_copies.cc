@@ -151,4 +151,45 @@ Result<std::vector<FoundCopy>> find_copies(SegmentContext& context, QueueId queu
   return copies;
 }
 
+Result<std::vector<std::string>> find_hiding_files(SegmentContext& context, QueueId queue,
+                                                   const std::string& directory,
+                                                   const std::vector<NamedSegment>& named,
+                                                   const std::vector<FoundCopy>& copies) {
+  std::vector<std::string> paths;
+  for (const NamedSegment& segment : named) {
+    const Source source(segment);
+    const bool copied = std::any_of(copies.begin(), copies.end(), [&](const FoundCopy& copy) {
+      return source.is_source_of(copy);
+    });
+    if (!segment.there || !copied) continue;
+    const SegmentName name = segment.segment.name();
+    std::string path = directory + "/" + segment_file_name(name, ".data");
+    const auto another = names_another_segment(context.files, path, queue, name);
+    if (!another.is_ok()) return another.status();
+    if (another->has_value()) paths.push_back(std::move(path));
+  }
+  return paths;
+}
+
+Result<std::optional<HeaderName>> names_another_segment(FileSystem& files, const std::string& path,
+                                                        QueueId queue, SegmentName name) {
+  auto data = files.open(path, OpenMode::kRead);
+  if (!data.is_ok()) return data.status();
+  std::string bytes(SegmentHeader::kSize, '\0');
+  auto read = (*data)->read(0, bytes.data(), bytes.size());
+  if (!read.is_ok()) return read.status();
+  bytes.resize(*read);
+  const auto header = SegmentHeader::decode(bytes);
+  const bool another = header.is_ok() && (header->queue != queue || header->first != name.first);
+  return another ? std::optional(HeaderName{header->queue, header->first}) : std::nullopt;
+}
+
+Status hides_a_copy(const std::string& path) {
+  return Status(Code::kCorruption,
+                path +
+                    ": is another segment's, as its header at offset 0 says, and hides a copy of "
+                    "the one that should be here. Put the right file there, or none; or let "
+                    "segue check --repair move it away");
+}
+
 }  // namespace segue::storage

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,5 +44,25 @@ Result<std::vector<FoundCopy>> find_copies(SegmentContext& context, QueueId queu
                                            const std::string& directory,
                                            const std::vector<std::string>& names,
                                            const std::vector<CheckpointSegment>& named);
+
+/// Named segments of which a copy may have to take the place, but that a file hides: it has their
+/// name, and says that it is another segment's. The paths.
+Result<std::vector<std::string>> find_hiding_files(SegmentContext& context, QueueId queue,
+                                                   const std::string& directory,
+                                                   const std::vector<NamedSegment>& named,
+                                                   const std::vector<FoundCopy>& copies);
+
+/// A segment, as a file's header names it.
+struct HeaderName {
+  QueueId queue;
+  Sequence first;
+};
+/// What the file's header says, if it is whole, and not that of a segment of this queue with this
+/// name.
+Result<std::optional<HeaderName>> names_another_segment(FileSystem& files, const std::string& path,
+                                                        QueueId queue, SegmentName name);
+
+/// CORRUPTION for the first of these files.
+Status hides_a_copy(const std::string& path);
 
 }  // namespace segue::storage

@@ -66,8 +66,7 @@ Status SegmentRecovery::recover_shard(ShardId shard, const std::string& director
   }
   const Checkpoint checkpoint = read->value_or(Checkpoint{shard, {}, {}, {}});
   if (checkpoint.shard != shard) {
-    return Status(Code::kCorruption, directory + "/checkpoint: is that of shard " +
-                                         std::to_string(checkpoint.shard.value) + " at offset 12");
+    return another_shards(directory + "/checkpoint", checkpoint.shard);
   }
   RecoveredShard recovered{shard, checkpoint.applied, checkpoint.state, {}};
   const std::string queues = directory + "/queues";
@@ -104,6 +103,9 @@ Status SegmentRecovery::recover_queue(const std::string& parent, const Checkpoin
     context_.log.info("segment_was_removed",
                       {{"queue", named.id}, {"path", files->directory + "/" + data}});
   }
+  auto hiding = find_hiding_files(context_, named.id, files->directory, checkpointed, *copies);
+  if (!hiding.is_ok()) return hiding.status();
+  if (!hiding->empty()) return hides_a_copy(hiding->front());
   const SegmentChoice choice = choose_segments(std::move(checkpointed), std::move(*copies));
   for (const CheckpointSegment& segment : choice.missing) {
     recovered.missing.push_back(

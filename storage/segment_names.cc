@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "storage/interrupted_repair.h"
 #include "storage/segment_format.h"
 
 namespace segue::storage {

@@ -9,10 +9,6 @@
 
 namespace segue::storage {
 
-/// Where files of segments are while they change places, below the node's directory: a start does
-/// not touch it.
-inline constexpr const char* kMovedSegments = "segments.named";
-
 /// Gives the files of queues' segments the directories and names that they say themselves, where
 /// these are free: such files were exchanged, moved or renamed. What is done is told. A file whose
 /// place is taken stays. `known`: checkpoints that can be read; they tell names of copies, and of

@@ -194,10 +194,55 @@ Status ShardRepair::repair_segments(Checkpoint checkpoint) {
 
 Status ShardRepair::repair_queue(CheckpointQueue& queue, bool& changed) {
   const std::string directory = directory_ + "/queues/" + queue.directory;
+  SEGUE_RETURN_IF_ERROR(move_strays_aside(queue, directory));
   SEGUE_RETURN_IF_ERROR(repair_copies(queue, directory, changed));
   for (CheckpointSegment& named : queue.segments) {
     if (!work_.files().exists(data_path(directory, named.name()))) continue;
     SEGUE_RETURN_IF_ERROR(repair_index(queue, directory, named, changed));
+  }
+  return {};
+}
+
+/// The node has a file of this segment, or a copy of it, in the place where it belongs.
+bool ShardRepair::has_file(QueueId queue, Sequence first) {
+  const std::string shards = work_.path_of("shards");
+  const auto numbers = list(work_.files(), shards);
+  if (!numbers.is_ok()) return false;
+  for (const std::string& number : *numbers) {
+    const std::string queues = shards + "/" + number + "/queues";
+    const auto names = work_.files().list(queues);
+    if (!names.is_ok()) continue;
+    for (const std::string& name : *names) {
+      if (queue_of_directory_name(name) != queue) continue;
+      const auto segments = work_.files().list(queues + "/" + name);
+      if (!segments.is_ok()) continue;
+      for (const std::string& file : *segments) {
+        const auto segment = segment_of_file_name(file, ".data");
+        if (segment && segment->first == first) return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// Files under names of the queue's segments that say they are other segments': they could not be
+/// moved where they belong, and hide a copy of the segment, if there is one, and that it is gone.
+Status ShardRepair::move_strays_aside(const CheckpointQueue& queue, const std::string& directory) {
+  for (const CheckpointSegment& named : queue.segments) {
+    const std::string path = data_path(directory, named.name());
+    if (!work_.files().exists(path)) continue;
+    const auto stray = names_another_segment(work_.files(), path, queue.id, named.name());
+    if (!stray.is_ok()) return stray.status();
+    if (!stray->has_value()) continue;
+    RepairLoss loss;
+    loss.more = !has_file((*stray)->queue, (*stray)->first);
+    work_.done(path,
+               std::string("is another segment's, as its header says") +
+                   (loss.more ? ", whose place nothing tells: messages in it may be lost. It"
+                              : ", which has a file in its own place: it") +
+                   " is moved to " + work_.folder(),
+               queue_name(directory), loss);
+    SEGUE_RETURN_IF_ERROR(move_segment_aside(directory, named.name()));
   }
   return {};
 }

@@ -75,6 +75,8 @@ class ShardRepair {
       const std::vector<RepairedQueue>& found) const;
 
   Status repair_queue(CheckpointQueue& queue, bool& changed);
+  bool has_file(QueueId queue, Sequence first);
+  Status move_strays_aside(const CheckpointQueue& queue, const std::string& directory);
   Status repair_copies(CheckpointQueue& queue, const std::string& directory, bool& changed);
   bool lacks_source(const CheckpointQueue& queue, const std::string& directory, SegmentName copy);
   Status replace_by_copy(CheckpointQueue& queue, const std::string& directory, SegmentName copy);

@@ -170,7 +170,9 @@ inline Status FaultyFileSystem::rename(const std::string& from, const std::strin
   bool doomed = false;
   SEGUE_RETURN_IF_ERROR(enter(kRename, from, &doomed));
   if (!disk_.exists(from)) return error(Code::kNotFound, from, "rename: no such file");
-  if (disk_.is_directory(from)) return error(Code::kIoError, from, "rename of a directory");
+  if (disk_.is_directory(from) && disk_.exists(to)) {
+    return error(Code::kIoError, from, "rename of a directory: the name is taken");
+  }
   if (!disk_.is_directory(MemoryDisk::parent(to))) {
     return error(Code::kNotFound, to, "rename: no such directory");
   }

@@ -61,14 +61,23 @@ class MemoryDisk {
   void make_directory(const std::string& path) { change_names({{path, Name{nullptr}}}); }
   void remove(const std::string& path) { change_names({{path, std::nullopt}}); }
   void rename(const std::string& from, const std::string& to) {
-    change_names({{from, std::nullopt}, {to, Name{now_.at(from)}}});
+    NameChange change{{from, std::nullopt}, {to, Name{now_.at(from)}}};
+    const std::string below = from + "/";  // of a directory: everything in it
+    for (auto at = now_.lower_bound(below); at != now_.end() && at->first.starts_with(below);
+         ++at) {
+      change.emplace_back(at->first, std::nullopt);
+      change.emplace_back(to + at->first.substr(from.size()), at->second);
+    }
+    change_names(std::move(change));
   }
   void link(const std::string& from, const std::string& to) {
     change_names({{to, Name{now_.at(from)}}});
   }
   void sync_directory(const std::string& path) {
     std::erase_if(unsynced_names_, [&](const NameChange& change) {
-      const bool here = std::any_of(change.begin(), change.end(),
+      // What is in a directory that got another name, behind the second, is not named here.
+      const auto end = change.begin() + std::min<std::ptrdiff_t>(2, std::ssize(change));
+      const bool here = std::any_of(change.begin(), end,
                                     [&](const auto& step) { return parent(step.first) == path; });
       if (here) apply(synced_, change);
       return here;
@@ -212,6 +221,7 @@ class MemoryDisk {
   };
 
   static void apply(Names& names, const NameChange& change) {
+    if (change.size() > 2) return apply_to_directory(names, change);
     for (const auto& [path, name] : change) {
       if (!name) {
         names.erase(path);
@@ -224,6 +234,16 @@ class MemoryDisk {
         std::erase_if(names, [&](const auto& entry) { return entry.second == file; });
       }
       names[path] = file;
+    }
+  }
+  /// What the directory has in `names` goes with it.
+  static void apply_to_directory(Names& names, const NameChange& change) {
+    for (std::size_t i = 0; i + 1 < change.size(); i += 2) {
+      auto moved = names.extract(change[i].first);
+      if (moved.empty()) continue;
+      moved.key() = change[i + 1].first;
+      names.erase(moved.key());
+      names.insert(std::move(moved));
     }
   }
   void change_names(NameChange change) {

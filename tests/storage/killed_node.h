@@ -46,18 +46,21 @@ struct KilledNode {
       remove(first ? log[i] : log[log.size() - 1 - i]);
     }
   }
-  /// Whether the checkpoint names this .data file.
-  bool names(const std::string& data) {
-    const auto checkpoint = read_checkpoint(files, data.substr(0, data.find("/queues/")));
-    if (!checkpoint.is_ok() || !checkpoint->has_value()) return false;
-    for (const CheckpointQueue& queue : (*checkpoint)->queues) {
-      for (const CheckpointSegment& segment : queue.segments) {
-        if (data.ends_with(queue.directory + "/" + segment_file_name(segment.name(), ".data"))) {
-          return true;
+  /// The .data files that the checkpoints name, there or not.
+  std::vector<std::string> named() {
+    std::vector<std::string> names;
+    for (const std::string& path : paths("/data/shards/", "/checkpoint")) {
+      const std::string shard = path.substr(0, path.rfind('/'));
+      const auto checkpoint = read_checkpoint(files, shard);
+      if (!checkpoint.is_ok() || !checkpoint->has_value()) continue;
+      for (const CheckpointQueue& queue : (*checkpoint)->queues) {
+        for (const CheckpointSegment& segment : queue.segments) {
+          names.push_back(shard + "/queues/" + queue.directory + "/" +
+                          segment_file_name(segment.name(), ".data"));
         }
       }
     }
-    return false;
+    return names;
   }
   void remove_segments() {
     const auto data = paths("/data/shards/", ".data");
@@ -123,6 +126,34 @@ struct KilledNode {
   std::map<std::string, std::string> older;  // files, at some time
   Model held;
 };
+
+/// Repairs the node again and again from where it is, and takes the power away at each call of the
+/// file system, from shortly before the repair changes anything to its end; `test(nth)` looks at
+/// what that left. How many times.
+template <typename Test>
+std::size_t interrupt_repairs(KilledNode& killed, Test test) {
+  constexpr std::uint64_t kStride = 50;  // while it only reads
+  const MemoryDisk::Image image = killed.files.image();
+  const auto before = contents(killed.files);
+  std::size_t interrupted = 0;
+  bool changes = false;
+  for (std::uint64_t nth = kStride; !testing::Test::HasFailure(); nth += changes ? 1 : kStride) {
+    killed.files.restore(image);
+    killed.files.halt_at(nth);
+    const bool done = repair(killed.files).status.is_ok() && !killed.files.halted();
+    const bool changed = done || contents(killed.files) != before;
+    killed.files.crash(killed.random);
+    if (changed && !changes) {
+      changes = true;
+      nth -= kStride;
+      continue;
+    }
+    if (done) break;
+    ++interrupted;
+    test(nth);
+  }
+  return interrupted;
+}
 
 /// What `held` lacks of `wanted`.
 inline std::string lacks(const Model& held, const Model& wanted) {

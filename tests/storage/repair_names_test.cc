@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,10 +96,15 @@ const std::map<std::string, Damage> kNames{
        for (const std::string& path : data) {
          const std::string to = directory_of(path) + "/" +
                                 segment_file_name({Sequence{1 + node.random.below(500)}}, ".data");
-         // Not one that the checkpoint names: of which a copy may be there, that this would hide.
-         if (!node.files.exists(to) && !node.names(to)) {
-           node.files.set_content(to, node.files.content(path));
-         }
+         if (!node.files.exists(to)) node.files.set_content(to, node.files.content(path));
+       }
+     }},
+    {"a copy under the name of a segment that is gone",
+     [](KilledNode& node) {
+       const auto data = node.paths("/data/shards/", ".data");
+       for (const std::string& gone : node.named()) {
+         if (node.files.exists(gone) || data.empty()) continue;
+         node.files.set_content(gone, node.files.content(data[node.random.below(data.size())]));
        }
      }},
 };
@@ -209,19 +215,30 @@ TEST(StartTrial, IsRefusedForWhatAStartIsRefusedFor) {
 }
 
 TEST(RepairNames, MayBeInterruptedAnywhereAndRunAgain) {
-  KilledNode killed(4);
+  std::unique_ptr<KilledNode> node_with_moves;
+  for (std::uint64_t seed = 1; node_with_moves == nullptr; ++seed) {
+    auto node = std::make_unique<KilledNode>(seed);
+    exchange_some(*node, true, true);
+    exchange_some(*node, false, false);
+    const std::string steps = rehearse(node->files).text;
+    const std::size_t first = steps.find("it is moved there");
+    if (first != std::string::npos &&
+        steps.find("it is moved there", first + 1) != std::string::npos) {
+      node_with_moves = std::move(node);
+    }
+  }
+  KilledNode& killed = *node_with_moves;
   const Model whole = killed.held;
-  exchange_some(killed, true, true);
-  exchange_some(killed, false, false);
-  const MemoryDisk::Image image = killed.files.image();
-  std::size_t interrupted = 0;
-  for (std::uint64_t nth = 1; nth < 400; ++nth) {
-    killed.files.restore(image);
-    killed.files.halt_at(nth);
-    const bool done = repair(killed.files).status.is_ok() && !killed.files.halted();
-    killed.files.crash(killed.random);
-    if (done) break;
-    ++interrupted;
+  std::size_t on_their_way = 0;
+  const std::size_t interrupted = interrupt_repairs(killed, [&](std::uint64_t nth) {
+    // Until the repair has gone on, files of queues are missing in their places.
+    if (killed.files.exists("/data/segments.named")) {
+      ++on_their_way;
+      const auto before = contents(killed.files);
+      EXPECT_EQ(ModelNode(killed.files, 4096).opened().code(), Code::kCorruption) << nth;
+      EXPECT_TRUE(contents(killed.files) == before) << nth;
+      EXPECT_TRUE(check(killed.files).told("/data/segments.named")) << nth;
+    }
     const Repaired again = repair(killed.files);
     ASSERT_TRUE(again.status.is_ok()) << nth << " " << again.status.message();
     EXPECT_FALSE(killed.files.exists("/data/segments.named"));
@@ -230,8 +247,35 @@ TEST(RepairNames, MayBeInterruptedAnywhereAndRunAgain) {
     const auto held = node.held();
     ASSERT_TRUE(held) << nth << "\n" << again.text;
     EXPECT_EQ(*held, whole) << nth << "\n" << again.text;
-  }
+  });
   EXPECT_GT(interrupted, 10u);
+  EXPECT_GT(on_their_way, 10u);
+}
+
+TEST(RepairNames, AFileThatHidesACopyKeepsTheNodeFromStartingUntilARepair) {
+  std::size_t hidden = 0;
+  for (std::uint64_t seed = 1; seed <= seeds(40) && !HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    KilledNode killed(seed);
+    kNames.at("a copy under the name of a segment that is gone")(killed);
+    const auto before = contents(killed.files);
+    const Status started = try_start(killed.files, "/data");
+    // Another such file may have kept it from starting before that one was looked at.
+    if (started.message().find("hides a copy") == std::string::npos) continue;
+    const std::string checked = check(killed.files).text();
+    EXPECT_NE(checked.find("hides a copy"), std::string::npos) << checked;
+    ++hidden;
+    EXPECT_EQ(started.code(), Code::kCorruption);
+    EXPECT_EQ(ModelNode(killed.files, 4096).opened().code(), Code::kCorruption);
+    EXPECT_TRUE(contents(killed.files) == before);
+    const Repaired done = repair(killed.files);
+    ASSERT_TRUE(done.status.is_ok()) << done.status.message();
+    EXPECT_FALSE(done.totals.loss.any()) << done.text;
+    ModelNode node(killed.files, 4096);
+    ASSERT_TRUE(node.opened().is_ok()) << node.opened().message() << "\n" << done.text;
+    EXPECT_EQ(*node.held(), killed.held) << done.text;
+  }
+  EXPECT_GT(hidden, kSanitized ? 0u : 3u);
 }
 
 }  // namespace
