@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "tests/fakes/filled_queue.h"
 #include "tests/fakes/test_cluster.h"
 
 namespace segue::client {
@@ -54,13 +55,8 @@ TEST(Check, TellsWholeDirectoriesFromDamagedOnesAndChangesNothing) {
     Connection connection = Connection::open(wanted).value();
     for (const char* const name : {"q1", "q2", "q3", "q4"}) {
       ASSERT_TRUE(connection.admin().declare_queue(name));
-      MessageHeader header;
-      header.routing_key = name;
-      for (int i = 0; i < kMessages; ++i) {
-        ASSERT_TRUE(connection.publisher().publish(header, std::string(1000, 'x')));
-      }
+      ASSERT_TRUE(fill(connection, name, kMessages));
     }
-    ASSERT_TRUE(connection.publisher().wait_for_confirms(kLong));
   }
   const std::string data = cluster.directory() + "/data";
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/fakes/filled_queue.h"
 #include "tests/fakes/test_cluster.h"
 
 namespace segue::client {
@@ -25,12 +26,7 @@ TEST(LostCatalog, IsRefusedAndNothingIsDeleted) {
   wanted.full_timeout = kLong;
   Connection connection = Connection::open(wanted).value();
   ASSERT_TRUE(connection.admin().declare_queue("q"));
-  MessageHeader header;
-  header.routing_key = "q";
-  for (int i = 0; i < kMessages; ++i) {
-    ASSERT_TRUE(connection.publisher().publish(header, std::string(1000, 'x')));
-  }
-  ASSERT_TRUE(connection.publisher().wait_for_confirms(kLong));
+  ASSERT_TRUE(fill(connection, "q", kMessages));
   ASSERT_EQ(cluster.process("n1").terminate(), 0);
 
   const fs::path catalog = cluster.data_dir("n1") + "/catalog.db";

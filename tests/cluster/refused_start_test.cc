@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/fakes/filled_queue.h"
 #include "tests/fakes/test_cluster.h"
 
 namespace segue::client {
@@ -64,20 +65,12 @@ TEST(RefusedStart, LeavesEveryByteAsItWas) {
   ConnectionOptions wanted = cluster.connection_options();
   wanted.full_timeout = kLong;
   Connection connection = Connection::open(wanted).value();
-  MessageHeader header;
-  header.routing_key = "q";
   ASSERT_TRUE(connection.admin().declare_queue("q"));
-  const auto publish_half = [&] {
-    for (int i = 0; i < kMessages / 2; ++i) {
-      ASSERT_TRUE(connection.publisher().publish(header, std::string(1000, 'x')));
-    }
-    ASSERT_TRUE(connection.publisher().wait_for_confirms(kLong));
-  };
-  publish_half();
+  ASSERT_TRUE(fill(connection, "q", kMessages / 2));
   ASSERT_EQ(cluster.process("n1").terminate(), 0);
   cluster.start("n1");
   ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
-  publish_half();
+  ASSERT_TRUE(fill(connection, "q", kMessages / 2));
   cluster.kill("n1");
 
   const std::string data = cluster.data_dir("n1");
