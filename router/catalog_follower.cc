@@ -1,5 +1,7 @@
 #include "router/catalog_follower.h"
 
+#include <algorithm>
+
 namespace segue::router {
 
 void CatalogFollower::follow(Node& node) {
@@ -8,17 +10,22 @@ void CatalogFollower::follow(Node& node) {
   log_.info("catalog_followed", {{"node", node.id}, {"after_index", view_.index()}});
 }
 
+bool CatalogFollower::follows_leader() const {
+  return std::any_of(followed_.begin(), followed_.end(), [&](const auto& followed) {
+    const Node* node = nodes_.find(followed.first);
+    return node != nullptr && node->hello.catalog_leader();
+  });
+}
+
 void CatalogFollower::on_node_up(Node& node) {
   node.catalog_behind = false;
-  if (node.hello.catalog_leader() || followed_.empty()) follow(node);
+  if (node.hello.catalog_leader() || !follows_leader()) follow(node);
 }
 
 void CatalogFollower::on_node_down(Node& node) {
-  if (followed_.erase(node.id) == 0 || !followed_.empty()) return;
+  if (followed_.erase(node.id) == 0 || follows_leader()) return;
   for (const auto& [id, other] : nodes_.all()) {
-    if (!other->up) continue;
-    follow(*other);
-    return;
+    if (other->up && !followed_.contains(id)) follow(*other);
   }
 }
 
@@ -27,6 +34,7 @@ void CatalogFollower::on_feed(Node& node, const v1::CatalogFeed& feed) {
   if (followed == followed_.end()) return;
   if (!feed.snapshot()) {
     for (const v1::CatalogEntry& entry : feed.entries()) view_.apply(entry);
+    if (node.hello.catalog_leader()) view_.set_complete();
     return;
   }
   std::vector<v1::CatalogEntry>& parts = followed->second;
@@ -37,6 +45,7 @@ void CatalogFollower::on_feed(Node& node, const v1::CatalogFeed& feed) {
     const CatalogIndex index(parts.back().index());
     if (index > view_.index() || (index == view_.index() && node.hello.catalog_leader())) {
       view_.replace(parts, index);
+      if (node.hello.catalog_leader()) view_.set_complete();
     } else if (node.hello.catalog_leader() && index < view_.index()) {
       refuse_older(node, index);
     }

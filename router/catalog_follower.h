@@ -10,8 +10,8 @@
 
 namespace segue::router {
 
-/// Keeps the catalog view up to date from a node's feed: the leader's, or while that is away any
-/// node's, so that a router can start without the leader. One thread.
+/// Keeps the catalog view up to date from the leader's feed, or while that is away from all nodes'
+/// (each may be behind the others), so that a router can start without the leader. One thread.
 class CatalogFollower {
  public:
   CatalogFollower(NodeTable& nodes, CatalogView& view, Logger& log)
@@ -22,6 +22,7 @@ class CatalogFollower {
   void on_feed(Node& node, const v1::CatalogFeed& feed);
 
  private:
+  bool follows_leader() const;
   void follow(Node& node);
   void refuse_older(Node& node, CatalogIndex index);
 

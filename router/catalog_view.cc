@@ -16,7 +16,8 @@ constexpr std::size_t kMaxRouteKey = 1024;
 
 }  // namespace
 
-CatalogView::CatalogView(const Turn& turn) : turn_(turn), compiled_(state_) {
+CatalogView::CatalogView(const Turn& turn, Duration leader_patience)
+    : turn_(turn), leader_patience_(leader_patience), compiled_(state_) {
   state_.set_listener(this);
 }
 
@@ -95,6 +96,15 @@ void CatalogView::on_reset() {
   if (observer_ != nullptr) observer_->on_catalog_replaced();
 }
 
+Status CatalogView::not_found(std::string text) const {
+  if (complete_) return Status(Code::kNotFound, std::move(text));
+  return Status(
+      Code::kCatalogUnavailable,
+      std::move(text) +
+          " as far as this router knows, but it has not met the catalog's leader since it "
+          "started, and may be behind; start the leader (segue status names it)");
+}
+
 std::shared_ptr<const Route> CatalogView::route(std::string_view vhost, std::string_view exchange,
                                                 const RoutedMessage& message) {
   bool by_key_alone = true;
@@ -157,15 +167,25 @@ std::string CatalogView::queue_name(QueueId queue) const {
 
 void CatalogView::when_reached(CatalogIndex index, TimePoint deadline,
                                std::function<void(bool)> then) {
-  if (index <= state_.index()) {
+  if (!leader_awaited_until_) leader_awaited_until_ = turn_.now + leader_patience_;
+  if (index <= state_.index() && settled()) {
     then(true);
     return;
   }
   waiters_.emplace(index, Waiter{deadline, std::move(then)});
 }
 
+bool CatalogView::settled() const {
+  return complete_ || (leader_awaited_until_ && turn_.now >= *leader_awaited_until_);
+}
+
+void CatalogView::set_complete() {
+  complete_ = true;
+  wake_waiters();
+}
+
 void CatalogView::wake_waiters() {
-  while (!waiters_.empty() && waiters_.begin()->first <= state_.index()) {
+  while (settled() && !waiters_.empty() && waiters_.begin()->first <= state_.index()) {
     const auto then = std::move(waiters_.begin()->second.then);
     waiters_.erase(waiters_.begin());
     then(true);
@@ -173,6 +193,7 @@ void CatalogView::wake_waiters() {
 }
 
 void CatalogView::on_tick() {
+  wake_waiters();
   std::vector<std::function<void(bool)>> late;
   for (auto waiter = waiters_.begin(); waiter != waiters_.end();) {
     if (waiter->second.deadline <= turn_.now) {

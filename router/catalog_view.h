@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -52,7 +53,9 @@ class CatalogView final : private CatalogState::Listener {
     virtual void on_catalog_replaced() = 0;
   };
 
-  explicit CatalogView(const Turn& turn);
+  /// `leader_patience`: for how long those who wait for the catalog wait for the leader too, from
+  /// the first one on.
+  explicit CatalogView(const Turn& turn, Duration leader_patience = Duration{0});
   ~CatalogView() override;
 
   void set_observer(Observer* observer) { observer_ = observer; }
@@ -61,6 +64,14 @@ class CatalogView final : private CatalogState::Listener {
   CatalogIndex index() const { return state_.index(); }
   /// The cluster's shards are known: routing works.
   bool ready() const { return state_.shard_count() > 0; }
+  /// The leader has fed it since this process started: nothing is missing that was declared before
+  /// that. What only other nodes have told may be behind, so what is not there may be there all the
+  /// same.
+  bool complete() const { return complete_; }
+  void set_complete();
+  /// What to answer when something is not there: NOT_FOUND with `text` ("no queue 'q'"), or
+  /// CATALOG_UNAVAILABLE when it may be there all the same.
+  Status not_found(std::string text) const;
 
   void apply(const v1::CatalogEntry& entry);
   /// Replaces everything.
@@ -76,8 +87,8 @@ class CatalogView final : private CatalogState::Listener {
   /// How many queues each shard has.
   const std::vector<std::uint64_t>& queues_by_shard() const { return queues_by_shard_; }
 
-  /// Calls back once, with true when the view has reached `index` (at once if it has), with false
-  /// if it has not by `deadline`.
+  /// Calls back once, with true when the view has reached `index` and is complete, or the leader
+  /// was waited for long enough (at once if so), with false if it has not reached it by `deadline`.
   void when_reached(CatalogIndex index, TimePoint deadline, std::function<void(bool)> then);
   void on_tick();
 
@@ -94,9 +105,13 @@ class CatalogView final : private CatalogState::Listener {
                                        const RoutedMessage& message, bool& by_key_alone);
   void count_queue(const v1::QueueDefinition& queue);
   void wake_waiters();
+  bool settled() const;
 
   const Turn& turn_;
   Observer* observer_ = nullptr;
+  const Duration leader_patience_;
+  std::optional<TimePoint> leader_awaited_until_;
+  bool complete_ = false;
   CatalogState state_;
   CompiledExchanges compiled_;
   std::unordered_map<std::string, std::shared_ptr<const Route>> routes_;

@@ -217,8 +217,8 @@ Status ClientServer::check_vhost(const Session& session) const {
   const std::string& name = session.identity().vhost;
   const v1::VhostDefinition* vhost = catalog_.state().find_vhost(name);
   if (vhost == nullptr) {
-    return Status(Code::kNotFound, "no virtual host " + in_quotes(name) +
-                                       "; make it first (segue vhost create), or use another");
+    return catalog_.not_found("no virtual host " + in_quotes(name) +
+                              "; make it first (segue vhost create), or use another");
   }
   // This one is counted already.
   if (!vhost->has_max_sessions() || sessions_.size(name) <= vhost->max_sessions()) return {};

@@ -19,6 +19,10 @@ v1::Error make_error(Code code, std::string_view entity, std::string text) {
   return error;
 }
 
+v1::Error make_error(const Status& status, std::string_view entity) {
+  return make_error(status.code(), entity, status.message());
+}
+
 std::string in_quotes(std::string_view name) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text = "'";

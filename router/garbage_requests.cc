@@ -10,7 +10,8 @@ void GarbageRequests::ask_node_of(const RequestContext& context, const std::stri
                                   v1::QueueRequest question, Answered answered) {
   const v1::QueueDefinition* queue = lookup_.catalog().state().find_queue(context.vhost(), name);
   if (queue == nullptr) {
-    return context.fail(make_error(Code::kNotFound, name, "no queue " + in_quotes(name)));
+    return context.fail(
+        make_error(lookup_.catalog().not_found("no queue " + in_quotes(name)), name));
   }
   question.set_queue_id(queue->id());
   const std::string node = lookup_.node_id(*queue);

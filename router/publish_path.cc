@@ -112,6 +112,15 @@ bool PublishPath::read_headers(Incoming& incoming) {
     if (is_reply_to(parsed_header_.properties().reply_to())) asking.push_back(i);
     header.route = catalog_.route(incoming.session.identity().vhost, header.exchange,
                                   {parsed_header_.routing_key(), parsed_header_.properties()});
+    // A queue that is known is there; what an exchange's bindings are, or that there is no queue,
+    // is not known for sure.
+    if (!catalog_.complete() && (!header.exchange.empty() || header.route->targets.empty())) {
+      auto unknown = std::make_shared<Route>();
+      unknown->status =
+          catalog_.not_found("no route through exchange " + in_quotes(header.exchange));
+      header.route = std::move(unknown);
+      continue;
+    }
     if (usage_ == nullptr || header.route->targets.empty()) continue;
     auto full = usage_->refusal(incoming.session.identity().vhost);
     if (full != nullptr) header.route = std::move(full);

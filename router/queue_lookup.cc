@@ -7,7 +7,7 @@ namespace segue::router {
 Result<const v1::QueueDefinition*> QueueLookup::usable(const RequestContext& context,
                                                        const std::string& name) const {
   const v1::QueueDefinition* queue = catalog_.state().find_queue(context.vhost(), name);
-  if (queue == nullptr) return Status(Code::kNotFound, "no queue " + in_quotes(name));
+  if (queue == nullptr) return catalog_.not_found("no queue " + in_quotes(name));
   if (queue->exclusive()) {
     const v1::SessionOwner& owns = queue->owner();
     if (owns.router_id() != router_id_ || owns.router_incarnation() != incarnation_ ||

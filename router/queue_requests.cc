@@ -35,8 +35,8 @@ void QueueRequestsPath::status(const RequestContext& context, const v1::QueueSta
   const v1::QueueDefinition* queue =
       lookup_.catalog().state().find_queue(context.vhost(), request.name());
   if (queue == nullptr) {
-    return context.fail(
-        make_error(Code::kNotFound, request.name(), "no queue " + in_quotes(request.name())));
+    return context.fail(make_error(
+        lookup_.catalog().not_found("no queue " + in_quotes(request.name())), request.name()));
   }
   v1::QueueRequest question;
   question.set_queue_id(queue->id());

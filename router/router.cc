@@ -61,7 +61,8 @@ struct Router::Parts final : CatalogView::Observer {
         log(logger),
         incarnation(random.next_u64()),
         sessions(random.next_u64() << 24),
-        catalog(turn),
+        // Half of what a client waits for: the other half is the answer's.
+        catalog(turn, config.timeouts.request / 2),
         follower(nodes, catalog, log),
         node_requests(config.timeouts.request, turn),
         catalog_requests(nodes, kLeaderWait, config.timeouts.request, turn),

@@ -36,7 +36,7 @@ void TopologyRequests::exchange_declare(const RequestContext& context,
       return context.done();
     }
     return context.fail(
-        make_error(Code::kNotFound, request.name(), "no exchange " + in_quotes(request.name())));
+        make_error(catalog_.not_found("no exchange " + in_quotes(request.name())), request.name()));
   }
   v1::CatalogOperation operation;
   v1::ExchangeDefinition& exchange = *operation.mutable_declare_exchange()->mutable_exchange();

@@ -138,5 +138,64 @@ TEST(LostCatalog, RoutersDoNotFollowALeaderWithLess) {
   EXPECT_EQ(connection.admin().queue_status(on_n2)->ready, 1u);
 }
 
+// While the leader is away a router may start with nodes that do not know everything: what it
+// cannot be sure of it does not confirm, and it takes what the node knows that has more.
+TEST(AwayLeader, NothingIsConfirmedThatGoesNowhereForLackOfTheCatalog) {
+  TestCluster cluster({.routers = 1, .nodes = 3, .shards = 12});
+  cluster.start_all();
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  std::string on_n2;
+  {
+    Connection connection = cluster.connect();
+    ASSERT_TRUE(connection.admin().declare_queue("first"));
+    ASSERT_EQ(cluster.process("n3").terminate(), 0) << cluster.logs();
+    for (int i = 0; on_n2.empty(); ++i) {
+      ASSERT_LT(i, 200);
+      const auto queue = connection.admin().declare_queue("q" + std::to_string(i));
+      ASSERT_TRUE(queue) << queue.error().to_string();
+      if (queue->node == "n2") on_n2 = queue->name;
+    }
+    ASSERT_TRUE(connection.admin().bind({"amq.fanout", on_n2, ""}));
+  }
+  for (const char* const id : {"r1", "n1", "n2"}) {
+    ASSERT_EQ(cluster.process(id).terminate(), 0) << cluster.logs();
+  }
+
+  cluster.start("n3");
+  cluster.start("r1");
+  Connection connection = cluster.connect();
+  const auto fate = [&](const std::string& exchange, const std::string& key) {
+    Message message;
+    message.header.exchange = exchange;
+    message.header.routing_key = key;
+    return connection.publisher().publish_confirmed(std::move(message)).get();
+  };
+  for (const auto& [exchange, key] : {std::pair{"amq.fanout", ""}, std::pair{"", on_n2.c_str()}}) {
+    const auto refused = fate(exchange, key);
+    ASSERT_FALSE(refused) << exchange;
+    EXPECT_EQ(refused.error().code, ErrorCode::kCatalogUnavailable) << refused.error().to_string();
+  }
+  const auto status = connection.admin().queue_status(on_n2);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kCatalogUnavailable) << status.error().to_string();
+
+  cluster.start("n2");
+  const auto deadline = std::chrono::steady_clock::now() + kLong;
+  while (!connection.admin().queue_status(on_n2)) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << cluster.logs();
+  }
+  const auto straight = fate("", on_n2);
+  ASSERT_TRUE(straight) << straight.error().to_string();
+  EXPECT_FALSE(straight->unroutable);
+  EXPECT_FALSE(fate("amq.fanout", ""));
+
+  cluster.start("n1");
+  ASSERT_TRUE(cluster.wait_ready()) << cluster.logs();
+  const auto through = fate("amq.fanout", "");
+  ASSERT_TRUE(through) << through.error().to_string();
+  EXPECT_FALSE(through->unroutable);
+  EXPECT_EQ(connection.admin().queue_status(on_n2)->ready, 2u);
+}
+
 }  // namespace
 }  // namespace segue::client

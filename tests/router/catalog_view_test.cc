@@ -173,6 +173,37 @@ TEST_F(CatalogViewTest, CallsBackWhenAnIndexIsReachedOrTheDeadline) {
   EXPECT_EQ(calls.size(), 3u);
 }
 
+TEST(CatalogViewOfFollowers, LetsWaitersOnWhenTheLeaderHasFedItOrWasWaitedFor) {
+  Turn turn;
+  for (const bool comes : {true, false}) {
+    CatalogView view(turn, seconds(5));
+    int called = 0;
+    const auto wait = [&] {
+      view.when_reached(CatalogIndex(0), turn.now + seconds(10), [&](bool reached) {
+        EXPECT_TRUE(reached);
+        ++called;
+      });
+    };
+    wait();
+    turn.now += seconds(4);
+    view.on_tick();
+    EXPECT_EQ(called, 0);
+    EXPECT_EQ(view.not_found("nothing").code(), Code::kCatalogUnavailable);
+    if (comes) {
+      view.set_complete();
+    } else {
+      turn.now += seconds(1);
+      view.on_tick();
+    }
+    EXPECT_EQ(called, 1);
+    // Those who come later do not wait again.
+    wait();
+    EXPECT_EQ(called, 2);
+    EXPECT_EQ(view.not_found("nothing").code(),
+              comes ? Code::kNotFound : Code::kCatalogUnavailable);
+  }
+}
+
 TEST(Quoted, ShowsNamesWithoutWhatUpsetsATerminal) {
   EXPECT_EQ(in_quotes("plain"), "'plain'");
   EXPECT_EQ(in_quotes(std::string("a\0b", 3)), "'a\\x00b'");

@@ -281,6 +281,37 @@ TEST_F(PublishPathTest, FollowsBindingsAsTheyCome) {
   EXPECT_EQ(text_of(client->next_confirm().unroutable()), "3");
 }
 
+// What other nodes tell may be behind: a message that seems to go nowhere may be wanted.
+TEST_F(PublishPathTest, KnowsWhatIsNotThereOnlyFromTheLeader) {
+  start(config.limits);
+  up("n2");
+  feeding_node = "n2";
+  create_cluster();
+  create_queue("c", 2);
+  client.emplace(*router, clients, "c1");
+  client->hello("producer");
+  EXPECT_TRUE(client->quiet());
+  advance(config.timeouts.request / 2);
+  ASSERT_TRUE(client->next().has_hello_ok());
+  client->publish(1, {{"amq.fanout", ""}, {"", "c"}, {"", "missing", "body", true}});
+  const v1::Confirm answer = client->next_confirm();
+  ASSERT_EQ(answer.rejected_size(), 2);
+  EXPECT_EQ(answer.rejected(0).seqs().first(), 1u);
+  EXPECT_EQ(answer.rejected(0).error().code(), number(Code::kCatalogUnavailable));
+  EXPECT_EQ(answer.rejected(1).seqs().first(), 3u);
+  EXPECT_EQ(answer.rejected(1).error().code(), number(Code::kCatalogUnavailable));
+  ASSERT_EQ(n2.publishes().size(), 1u);
+
+  up("n1");
+  from_node("n1", [] {
+    v1::NodeFrame frame;
+    frame.mutable_catalog_feed();
+    return frame;
+  }());
+  client->publish(4, {{"", "missing"}});
+  EXPECT_EQ(text_of(client->next_confirm().unroutable()), "4");
+}
+
 TEST_F(PublishPathTest, MergesConfirmsOfATurnIntoRanges) {
   client->publish_to("a", 1, 2);
   client->publish_to("b", 3, 2);

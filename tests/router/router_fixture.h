@@ -230,7 +230,7 @@ class RouterFixture : public ::testing::Test {
   void feed() {
     v1::NodeFrame frame;
     *frame.mutable_catalog_feed()->add_entries() = entry;
-    from_node("n1", frame);
+    from_node(feeding_node, frame);
   }
   void create_cluster() {
     v1::CatalogEntry& created = next_entry();
@@ -306,6 +306,7 @@ class RouterFixture : public ::testing::Test {
   FakeNode n1;
   FakeNode n2;
   std::unique_ptr<Router> router;
+  std::string feeding_node = "n1";  // it leads the catalog
   std::uint64_t window_bytes = 64ull << 20;
   v1::CatalogEntry entry;
   std::uint64_t catalog_index = 0;
