@@ -7,6 +7,7 @@
 
 #include "common/descriptor_limit.h"
 #include "tests/fakes/process_figures.h"
+#include "tests/fakes/sanitized.h"
 #include "tests/fakes/steady_traffic.h"
 #include "tests/fakes/zmtp_client.h"
 
@@ -103,6 +104,7 @@ TEST_F(VanishingSessions, AThousandLeaveNothingInTheRouterAndOthersGoOn) {
 }
 
 TEST_F(VanishingSessions, WhatManyAtOnceTookIsGivenBackToTheSystem) {
+  if (kSanitized) GTEST_SKIP() << "the memory is the sanitizer's";
   constexpr std::uint64_t kAtOnce = 3000;
   constexpr std::uint64_t kLittleKib = 32 * 1024;
   ASSERT_GT(raise_descriptor_limit(), kAtOnce + 100);
