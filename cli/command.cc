@@ -64,6 +64,11 @@ int print(Console& console, const std::string& text) {
 
 int unknown_command(Console& console, const std::vector<CommandEntry>& table,
                     const std::string& given) {
+  if (given.starts_with('-')) {
+    return fail_usage(console, "no command '" + given.substr(0, 80) + "'",
+                      "options follow the command: segue COMMAND [OPTIONS]; `segue help` lists the "
+                      "commands");
+  }
   std::vector<std::string_view> names;
   for (const CommandEntry& entry : table) {
     names.push_back(entry.path);

@@ -10,10 +10,11 @@ enum ExitCode : int {
   kExitUsage = 64,        // wrong arguments or configuration
   kExitUnavailable = 69,  // no router answers
   kExitInternal = 70,
-  kExitInputOutput = 74,   // a file cannot be read or written
-  kExitTimeout = 75,       // no answer in time; whether it was done is not known
-  kExitInterrupted = 130,  // by Ctrl-C or SIGTERM, before the work was done
-  kExitOutputClosed = 141  // whoever read the output went away
+  kExitDataDirectory = 73,  // another `segue up` runs on it
+  kExitInputOutput = 74,    // a file cannot be read or written
+  kExitTimeout = 75,        // no answer in time; whether it was done is not known
+  kExitInterrupted = 130,   // by Ctrl-C or SIGTERM, before the work was done
+  kExitOutputClosed = 141   // whoever read the output went away
 };
 
 }  // namespace segue::cli

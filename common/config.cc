@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <system_error>
 
 #include "common/config_problems.h"
 #include "common/config_reader.h"
 #include "common/config_tree.h"
+#include "common/regular_file.h"
 
 namespace segue {
 namespace {
@@ -97,16 +96,10 @@ Result<ClusterConfig> parse_cluster_config(std::string_view text, std::string_vi
 
 Result<ClusterConfig> load_cluster_config(const std::string& path,
                                           const EnvironmentLookup& environment) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMaxConfigBytes + 1, '\0');
-  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file.is_open() || file.bad()) {
-    const std::error_code reason(errno, std::generic_category());
-    return Status(Code::kInvalidConfig,
-                  "cannot read the configuration '" + path + "': " + reason.message());
-  }
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return parse_cluster_config(text, path, environment);
+  const Result<std::string> text = read_regular_file(path, kMaxConfigBytes);
+  if (text) return parse_cluster_config(*text, path, environment);
+  return Status(text.status().code(),
+                "cannot read the configuration '" + path + "': " + text.status().message());
 }
 
 }  // namespace segue

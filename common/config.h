@@ -139,8 +139,8 @@ inline constexpr std::size_t kMaxConfigBytes = 1 << 20;
 Result<ClusterConfig> parse_cluster_config(std::string_view text, std::string_view file_name,
                                            const EnvironmentLookup& environment);
 
-/// Reads the file and parses it. INVALID_CONFIG too when the file is missing, unreadable or too
-/// large.
+/// Reads the file and parses it. IO_ERROR when it is missing or unreadable, INVALID_CONFIG too when
+/// it is no regular file or too large.
 Result<ClusterConfig> load_cluster_config(const std::string& path,
                                           const EnvironmentLookup& environment);
 

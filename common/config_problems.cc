@@ -32,7 +32,8 @@ Status ConfigProblems::to_status() const {
   const std::size_t shown = std::min(sorted.size(), kMaxShown);
   for (std::size_t i = 0; i < shown; ++i) {
     if (i > 0) message += '\n';
-    message += file_name_ + ':' + std::to_string(sorted[i].position.line) + ':' +
+    if (!file_name_.empty()) message += file_name_ + ':';
+    message += std::to_string(sorted[i].position.line) + ':' +
                std::to_string(sorted[i].position.column) + ": " + sorted[i].text;
   }
   const std::size_t more = sorted.size() - shown + left_out_;

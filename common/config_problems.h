@@ -18,6 +18,7 @@ struct ConfigPosition {
 /// All that is wrong with one configuration file, in the order of its lines.
 class ConfigProblems {
  public:
+  /// `file_name` may be empty.
   explicit ConfigProblems(std::string_view file_name) : file_name_(file_name) {}
 
   /// What is wrong with the file at a place.

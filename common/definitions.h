@@ -45,16 +45,21 @@ struct ReadDefinitionsOptions {
   /// Of a document of RabbitMQ the objects of this virtual host alone, which go to `vhost`; not
   /// set: all, each in its own.
   std::optional<std::string> from_vhost{};
+  /// What messages begin with: a file's name. Not set: nothing.
+  std::string name{};
 };
 
-/// The most bytes that a document may have.
-inline constexpr std::size_t kMostDefinitionsBytes = std::size_t{256} << 20;
+/// The most bytes that a document may have which a process reads at its start: it takes some 65
+/// times as much memory.
+inline constexpr std::size_t kMostDefinitionsBytes = std::size_t{16} << 20;
 
 /// Reads what definitions_json() wrote, the same as YAML (a text that does not begin with a brace),
-/// or what RabbitMQ's export of definitions did. INVALID_CONFIG says which member is wrong.
+/// or what RabbitMQ's export of definitions did. INVALID_CONFIG says which member is wrong, or
+/// where (line:column) the YAML is.
 Result<ReadDefinitions> read_definitions(std::string_view text,
                                          const ReadDefinitionsOptions& options);
-/// The same of a file; messages begin with its path. INVALID_CONFIG too when it cannot be read.
+/// The same of a file that is read at a start; messages begin with its path. IO_ERROR when it
+/// cannot be read, INVALID_CONFIG too when it is no regular file or too large.
 Result<ReadDefinitions> load_definitions(const std::string& path);
 
 /// The document; equal definitions make equal texts. It says of each object in which virtual host

@@ -1,11 +1,8 @@
 // Reading a document of definitions of our own (common/definitions.h); of RabbitMQ's in
 // definitions_rabbitmq.cc.
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-
 #include "common/definitions.h"
 #include "common/definitions_members.h"
+#include "common/regular_file.h"
 #include "common/yaml_text.h"
 
 namespace segue {
@@ -124,52 +121,51 @@ class OwnReader {
   Definitions& to_;
 };
 
-}  // namespace
-
-Result<ReadDefinitions> read_definitions(std::string_view text,
-                                         const ReadDefinitionsOptions& options) {
-  const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  const bool yaml = begin != std::string_view::npos && text[begin] != '{' && text[begin] != '[';
-  Result<JsonValue> document = yaml ? parse_yaml(text) : parse_json(text);
-  if (!document) return document.status();
-  if (document->object() == nullptr) {
-    return wrong_definitions("the document is " + std::string(document->kind_name()) +
+Result<ReadDefinitions> read_document(const JsonValue& document,
+                                      const ReadDefinitionsOptions& options) {
+  if (document.object() == nullptr) {
+    return wrong_definitions("the document is " + std::string(document.kind_name()) +
                              "; definitions are an object");
   }
   ReadDefinitions read;
-  if (document->find("segue_definitions") != nullptr) {
-    SEGUE_RETURN_IF_ERROR(OwnReader(*document, options.vhost, read.definitions).read());
+  if (document.find("segue_definitions") != nullptr) {
+    SEGUE_RETURN_IF_ERROR(OwnReader(document, options.vhost, read.definitions).read());
     return read;
   }
   const bool rabbitmq =
-      document->find("rabbit_version") != nullptr || document->find("rabbitmq_version") != nullptr;
+      document.find("rabbit_version") != nullptr || document.find("rabbitmq_version") != nullptr;
   if (!rabbitmq) {
     return wrong_definitions(
         "the document is not one of definitions: it has neither a member "
         "\"segue_definitions\" (written by `segue definitions export`) nor "
         "\"rabbit_version\" (by RabbitMQ)");
   }
-  SEGUE_RETURN_IF_ERROR(read_rabbitmq_definitions(*document, options, read));
+  SEGUE_RETURN_IF_ERROR(read_rabbitmq_definitions(document, options, read));
+  return read;
+}
+
+}  // namespace
+
+Result<ReadDefinitions> read_definitions(std::string_view text,
+                                         const ReadDefinitionsOptions& options) {
+  const auto wrong = [&](const Status& status) {
+    return wrong_definitions((options.name.empty() ? "" : options.name + ": ") + status.message());
+  };
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  const bool yaml = begin != std::string_view::npos && text[begin] != '{' && text[begin] != '[';
+  const Result<JsonValue> document = yaml ? parse_yaml(text, options.name) : parse_json(text);
+  // What is wrong with YAML has the name at each of its lines.
+  if (!document) return yaml ? document.status() : wrong(document.status());
+  Result<ReadDefinitions> read = read_document(*document, options);
+  if (!read) return wrong(read.status());
   return read;
 }
 
 Result<ReadDefinitions> load_definitions(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  for (std::string block(std::size_t{1} << 20, '\0'); file;) {
-    file.read(block.data(), static_cast<std::streamsize>(block.size()));
-    text.append(block, 0, static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kMostDefinitionsBytes) {
-      return wrong_definitions(path + ": the document has more than " +
-                               std::to_string(kMostDefinitionsBytes) + " bytes");
-    }
-  }
-  if (!file.is_open() || file.bad()) {
-    return wrong_definitions("cannot read the definitions '" + path + "': " + std::strerror(errno));
-  }
-  Result<ReadDefinitions> read = read_definitions(text, {});
-  if (!read) return wrong_definitions(path + ": " + read.status().message());
-  return read;
+  const Result<std::string> text = read_regular_file(path, kMostDefinitionsBytes);
+  if (text) return read_definitions(*text, {.name = path});
+  return Status(text.status().code(),
+                "cannot read the definitions '" + path + "': " + text.status().message());
 }
 
 }  // namespace segue

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "common/definitions.h"
 #include "common/field_json.h"
@@ -69,6 +71,17 @@ class Members {
     if (fits) return static_cast<std::int32_t>(*value->whole());
     fail(place_ + "." + name + " is " + kind(value) + "; it must be a whole number of 32 bits");
     return 0;
+  }
+  /// The names of fields(), each once, in the order of the document.
+  std::vector<std::string> field_names(const char* name) const {
+    const JsonValue* value = object_.find(name);
+    std::vector<std::string> names;
+    if (value == nullptr || value->object() == nullptr) return names;
+    std::set<std::string_view> known;
+    for (const auto& [field, content] : *value->object()) {
+      if (known.insert(field).second) names.push_back(field);
+    }
+    return names;
   }
   FieldMap fields(const char* name) {
     const JsonValue* value = object_.find(name);

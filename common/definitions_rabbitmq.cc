@@ -3,7 +3,9 @@
 #include <array>
 #include <set>
 
+#include "common/counted.h"
 #include "common/definitions_members.h"
+#include "common/rabbitmq_names.h"
 
 namespace segue {
 
@@ -46,10 +48,6 @@ constexpr std::array kExchangeArguments = {std::string_view("alternate-exchange"
 template <typename List>
 bool contains(const List& list, std::string_view name) {
   return std::find(list.begin(), list.end(), name) != list.end();
-}
-
-std::string counted_objects(std::uint64_t number) {
-  return std::to_string(number) + (number == 1 ? " object" : " objects");
 }
 
 class RabbitReader {
@@ -159,13 +157,12 @@ class RabbitReader {
     if (!members.status() || !vhost || is_own(name)) return members.status();
     const std::string told = object("exchange", *vhost, name);
     const auto delayed = arguments.find("x-delayed-type");
-    if (type == "x-delayed-message" && delayed != arguments.end()) {
+    if (type == kDelayedExchangeType && delayed != arguments.end()) {
       type = delayed->second.string_value();
       if (contains(kTypes, type)) {
         note(false, told,
              "is of type 'x-delayed-message' there, and of its x-delayed-type '" + type +
-                 "' here: any exchange takes delayed messages; their delay is the property "
-                 "`delay`, and not the header x-delay");
+                 "' here: " + std::string(kDelaysElsewhere));
       }
       arguments.erase("x-delayed-type");
     }
@@ -174,9 +171,10 @@ class RabbitReader {
       left_out_exchanges_.emplace(*vhost, name);
       return {};
     }
-    for (const auto& [argument, value] : arguments) {
+    for (const std::string& argument : members.field_names("arguments")) {
+      if (!arguments.contains(argument)) continue;  // the type that it became
       if (contains(kExchangeArguments, argument)) {
-        (*exchange.mutable_arguments())[argument] = value;
+        (*exchange.mutable_arguments())[argument] = arguments.at(argument);
       } else {
         note(false, told,
              "its argument '" + printable(argument) + "' has no meaning here, and is left out");
@@ -210,16 +208,12 @@ class RabbitReader {
       left_out_queues_.emplace(*vhost, name);
       return {};
     }
-    for (const auto& [argument, value] : arguments) {
-      if (!contains(kNotNeeded, argument)) {
-        (*queue.mutable_arguments())[argument] = value;
-      } else if (argument == "x-dead-letter-strategy") {
-        note(false, told,
-             "its argument 'x-dead-letter-strategy' is left out: dead letters are never lost here");
+    for (const std::string& argument : members.field_names("arguments")) {
+      const std::string_view why = why_not_needed(argument);
+      if (why.empty()) {
+        (*queue.mutable_arguments())[argument] = arguments.at(argument);
       } else {
-        note(false, told,
-             "its argument '" + argument +
-                 "' is about how RabbitMQ keeps messages, and is left out");
+        note(false, told, "its argument '" + argument + "' is left out: it " + std::string(why));
       }
     }
     queue.set_vhost(*vhost);
@@ -274,9 +268,9 @@ class RabbitReader {
       note(true, told, "is for streams: there are only queues here");
       return {};
     }
-    for (const auto& [key, value] : definition) {
+    for (const std::string& key : members.field_names("definition")) {
       if (contains(kPolicyKeys, key)) {
-        (*policy.mutable_definition())[key] = value;
+        (*policy.mutable_definition())[key] = definition.at(key);
       } else {
         note(false, told, "its key '" + printable(key) + "' has no meaning here, and is left out");
       }
@@ -312,8 +306,9 @@ class RabbitReader {
       names += (names.empty() ? "'" : ", '") + printable(vhost) + "'";
       if (vhost == wanted) continue;
       note(true, "virtual host '" + printable(vhost) + "'",
-           "has " + counted_objects(objects) + "; --from-vhost takes these in place of those of '" +
-               printable(wanted) + "', --all-vhosts all");
+           "has " + counted(objects, "object") +
+               "; --from-vhost takes these in place of those of '" + printable(wanted) +
+               "', --all-vhosts all");
     }
     if (objects_of_.empty() || objects_of_.contains(wanted)) return {};
     return wrong_definitions("there is nothing of the virtual host '" + printable(wanted) +
@@ -330,6 +325,14 @@ class RabbitReader {
 };
 
 }  // namespace
+
+std::string_view why_not_needed(std::string_view queue_argument) {
+  if (!contains(kNotNeeded, queue_argument)) return {};
+  if (queue_argument == "x-dead-letter-strategy") {
+    return "means nothing here, where dead letters are never lost";
+  }
+  return "is about how RabbitMQ keeps messages";
+}
 
 Status read_rabbitmq_definitions(const JsonValue& document, const ReadDefinitionsOptions& options,
                                  ReadDefinitions& to) {

@@ -156,8 +156,8 @@ class YamlWriter {
 
 }  // namespace
 
-Result<JsonValue> parse_yaml(std::string_view text) {
-  ConfigProblems problems("line");
+Result<JsonValue> parse_yaml(std::string_view text, std::string_view file_name) {
+  ConfigProblems problems(file_name);
   const std::optional<ConfigNode> tree = parse_config_tree(text, problems, kMostValues);
   if (tree) find_repeated_keys(*tree, problems);
   if (const Status status = problems.to_status(); !status) return status;

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "common/catalog_state.h"
+#include "common/rabbitmq_names.h"
 #include "common/routing/exchange_router.h"
 #include "common/utf8.h"
 
@@ -234,6 +235,10 @@ Status check_queue(const v1::QueueDefinition& queue) {
   for (const auto& [name, value] : queue.arguments()) {
     const QueueArgument* argument = find_queue_argument(name);
     if (argument == nullptr) {
+      if (const std::string_view why = why_not_needed(name); !why.empty()) {
+        return refused(object + ": the argument " + quoted_name(name) + " " + std::string(why) +
+                       "; leave it out");
+      }
       return refused(object + ": the argument " + quoted_name(name) + " is not known; there are " +
                      queue_argument_names());
     }
@@ -299,7 +304,8 @@ Status check_same(const v1::QueueDefinition& current, const v1::QueueDefinition&
   comparison.add("auto_delete", current.auto_delete(), wanted.auto_delete());
   // What is left may be changeable.
   const bool can_be_changed = check_update(current, wanted).is_ok();
-  if (can_be_changed) comparison.set_hint(", or change it in place (update)");
+  if (can_be_changed)
+    comparison.set_hint(", or change it in place (update; on the command line --update)");
   comparison.add(current.arguments(), wanted.arguments());
   return comparison.result();
 }

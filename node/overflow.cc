@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/counted.h"
 #include "node/status_error.h"
 
 namespace segue::node {
@@ -54,11 +55,11 @@ v1::Error overflow_error(const HostedQueue& hosted) {
   std::string text =
       "overflow: queue " + hosted.queue.display_name() + " has no room: its limit is";
   if (limits.messages != QueueLimits::kNone) {
-    text += " " + std::to_string(limits.messages) + " ready messages";
+    text += " " + counted(limits.messages, "ready message");
   }
   if (limits.counts_bytes()) {
     if (limits.messages != QueueLimits::kNone) text += " and";
-    text += " " + std::to_string(limits.body_bytes) + " bytes of bodies";
+    text += " " + counted(limits.body_bytes, "byte") + " of bodies";
   }
   return status_error(Code::kQueueFull, hosted.queue.name(), std::move(text));
 }

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/counted.h"
 #include "node/catalog_checks.h"
 
 namespace segue::node {
@@ -71,10 +72,11 @@ void decide_declare_vhost(const CatalogState& state, const v1::DeclareVhostOp& o
     const std::string differs = difference(*current, wanted);
     if (differs.empty()) return;
     if (!operation.update()) {
-      decision.status =
-          Status(Code::kPreconditionFailed,
-                 "virtual host " + quoted_name(wanted.name()) + " exists and differs in " +
-                     differs + "; create it as it is, or change it in place (update)");
+      decision.status = Status(
+          Code::kPreconditionFailed,
+          "virtual host " + quoted_name(wanted.name()) + " exists and differs in " + differs +
+              "; create it as it is, or change it in place (update; on the command "
+              "line --update)");
       return;
     }
   }
@@ -96,8 +98,8 @@ Status check_room_for_queue(const CatalogState& state, const std::string& vhost)
     return {};
   }
   return Status(Code::kResourceError, "virtual host " + quoted_name(vhost) + " has " +
-                                          std::to_string(state.queue_count(vhost)) +
-                                          " queues, and its max_queues is " +
+                                          counted(state.queue_count(vhost), "queue") +
+                                          ", and its max_queues is " +
                                           std::to_string(definition->max_queues()) +
                                           "; delete some first, or raise the limit");
 }

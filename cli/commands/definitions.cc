@@ -84,7 +84,6 @@ class WithDocument : public SessionCommand {
   }
   /// Nothing, and the exit code, when it cannot be read.
   std::optional<ReadDefinitions> read(Console& console, const std::string& home, int& exit_code) {
-    const std::string name = path_.empty() || path_ == "-" ? "standard input" : path_;
     std::string text;
     auto input = InputFile::open(console, path_);
     Status status = input ? Status() : input.status();
@@ -99,10 +98,11 @@ class WithDocument : public SessionCommand {
     }
     ReadDefinitionsOptions options;
     options.vhost = home;
+    options.name = path_.empty() || path_ == "-" ? "standard input" : path_;
     if (!all_vhosts_) options.from_vhost = from_vhost_;
     auto read = read_definitions(text, options);
     if (!read) {
-      exit_code = fail(console, name + ": " + read.status().message(), kExitUsage);
+      exit_code = fail(console, read.status().message(), kExitUsage);
       return std::nullopt;
     }
     return std::move(*read);
@@ -282,6 +282,7 @@ class DefinitionsDiff final : public WithDocument {
       console.write(json.end_object().take() + "\n");
       return differences.none() ? kExitOk : kExitRefused;
     }
+    if (differences.none()) console.write("no difference\n");
     for (const std::string& line : differences.missing) console.write("+ " + line + "\n");
     for (const std::string& line : differences.surplus) console.write("- " + line + "\n");
     for (const std::string& line : differences.different) console.write("~ " + line + "\n");

@@ -12,6 +12,7 @@
 #include "cli/policy_json.h"
 #include "cli/session.h"
 #include "cli/table_output.h"
+#include "common/config_problems.h"
 #include "common/json_output.h"
 
 namespace segue::cli {
@@ -76,7 +77,7 @@ class PolicySet final : public SessionCommand {
     options.text(policy_.pattern, {"pattern", 0, "RE", "a regular expression; needed"});
     options.custom({"priority", 0, "N", "of several policies the highest counts (0)"},
                    [this](std::string_view text) { return set_priority(text); });
-    options.choice(policy_.apply_to, {"apply-to", 0, "WHAT", "queues, exchanges or all"},
+    options.choice(policy_.apply_to, {"apply-to", 0, "WHAT", "queues, exchanges or all (all)"},
                    {"queues", "exchanges", "all"});
     options.custom({"definition", 0, "JSON", "an object of what it sets"},
                    [this](std::string_view text) { return set_definition(text); });
@@ -102,14 +103,14 @@ class PolicySet final : public SessionCommand {
     const auto [end, error] =
         std::from_chars(text.data(), text.data() + text.size(), policy_.priority);
     if (error == std::errc() && end == text.data() + text.size()) return Status::ok();
-    return Status(Code::kInvalidConfig, "--priority is '" + std::string(text.substr(0, 40)) +
-                                            "'; it must be a whole number of 32 bits");
+    return Status(Code::kInvalidConfig,
+                  "expected a whole number of 32 bits, got " + in_quotes(text));
   }
   Status set_definition(std::string_view text) {
     const Result<JsonValue> json = parse_json(text);
-    if (!json) return Status(Code::kInvalidConfig, "--definition: " + json.status().message());
+    if (!json) return Status(Code::kInvalidConfig, json.status().message());
     Result<client::Table> table = table_of(*json);
-    if (!table) return Status(Code::kInvalidConfig, "--definition: " + table.status().message());
+    if (!table) return Status(Code::kInvalidConfig, table.status().message());
     for (auto& [key, value] : *table) policy_.definition[key] = std::move(value);
     return Status::ok();
   }

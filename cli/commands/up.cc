@@ -158,6 +158,8 @@ class UpCommand final : public Command {
   static int fail(Console& console, const Status& status) {
     console.note("segue: " + status.message());
     if (status.code() == Code::kResourceError) return kExitUnavailable;
+    if (status.code() == Code::kResourceLocked) return kExitDataDirectory;
+    if (status.code() == Code::kIoError) return kExitInputOutput;
     return status.code() == Code::kInvalidConfig ? kExitUsage : kExitRefused;
   }
 

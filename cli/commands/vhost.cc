@@ -102,11 +102,11 @@ class VhostList final : public SessionCommand {
     constexpr auto kRight = Table::Align::kRight;
     Table table({{"VHOST"},
                  {"QUEUES", kRight},
-                 {"MAX", kRight},
+                 {"MAX QUEUES", kRight},
                  {"SESSIONS", kRight},
-                 {"MAX", kRight},
+                 {"MAX SESSIONS", kRight},
                  {"BYTES", kRight},
-                 {"MAX", kRight}});
+                 {"MAX BYTES", kRight}});
     for (const client::VhostDescription& vhost : *vhosts) {
       table.add({vhost.name, grouped(vhost.queues), limit(vhost.max_queues),
                  grouped(vhost.sessions), limit(vhost.max_sessions), grouped(vhost.bytes),

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "common/rabbitmq_names.h"
 #include "common/routing/direct_exchange.h"
 #include "common/routing/fanout_exchange.h"
 #include "common/routing/hash_exchange.h"
@@ -53,7 +54,10 @@ Status no_such_type(std::string_view name) {
   }
   std::string message = "there is no exchange type '" + std::string(name.substr(0, kMaxShown)) +
                         "'; the types are " + known;
-  if (const auto near = closest_match(name, names)) {
+  if (name == kDelayedExchangeType) {
+    message += "; declare it with the type that is its x-delayed-type: ";
+    message += kDelaysElsewhere;
+  } else if (const auto near = closest_match(name, names)) {
     message += "; did you mean '" + std::string(*near) + "'?";
   }
   return {Code::kPreconditionFailed, std::move(message)};

@@ -88,6 +88,12 @@ TEST(RunCommand, RefusesUnknownCommandsAndSuggests) {
   EXPECT_EQ(run({"queue"}).code, kExitUsage);
 }
 
+TEST(RunCommand, SaysThatOptionsFollowTheCommand) {
+  const Ran ran = run({"--kind", "bold", "echo"});
+  EXPECT_EQ(ran.code, kExitUsage);
+  EXPECT_NE(ran.errors.find("options follow the command"), std::string::npos) << ran.errors;
+}
+
 TEST(RunCommand, TellsWrongArgumentsInASentenceWithAHint) {
   Ran ran = run({"echo"});
   EXPECT_EQ(ran.code, kExitUsage);

@@ -513,7 +513,7 @@ TEST_F(SegueTool, UpStopsCleanlyAndFindsItsDataAgain) {
   ASSERT_EQ(run({"queue", "declare", "kept"}).code, 0);
   ASSERT_EQ(run({"publish", "--queue", "kept", "--body", "still here"}).code, 0);
   Process second("segue", {"up", "--data-dir", directory_.path() + "/data"});
-  EXPECT_EQ(second.wait(), 1);
+  EXPECT_EQ(second.wait(), 73);
   EXPECT_NE(second.stderr_text().find("another `segue up`"), std::string::npos);
   EXPECT_EQ(up_.terminate(), 0);
   Process again("segue", {"up", "--data-dir", directory_.path() + "/data", "--endpoint", router()});

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -161,7 +162,7 @@ TEST_F(ConfigFile, ErrorsNameThePath) {
 TEST_F(ConfigFile, ThatIsMissingIsAnError) {
   const auto config = load_cluster_config(path_.string(), no_environment());
   ASSERT_FALSE(config.is_ok());
-  EXPECT_EQ(config.status().code(), Code::kInvalidConfig);
+  EXPECT_EQ(config.status().code(), Code::kIoError);
   EXPECT_EQ(config.status().message(),
             "cannot read the configuration '" + path_.string() + "': No such file or directory");
 }
@@ -177,7 +178,16 @@ TEST_F(ConfigFile, ThatIsTooLargeIsAnError) {
   const auto config = load_cluster_config(path_.string(), no_environment());
   ASSERT_FALSE(config.is_ok());
   EXPECT_THAT(config.status().message(),
-              HasSubstr("expected at most 1048576 bytes of configuration, found more"));
+              HasSubstr("has " + std::to_string(std::filesystem::file_size(path_)) +
+                        " bytes; at most 1048576 are read"));
+}
+
+TEST_F(ConfigFile, ThatIsAPipeIsAnErrorAtOnce) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  const auto config = load_cluster_config(path_.string(), no_environment());
+  ASSERT_FALSE(config.is_ok());
+  EXPECT_EQ(config.status().code(), Code::kInvalidConfig);
+  EXPECT_THAT(config.status().message(), HasSubstr("Is a pipe; what is read at the start must be"));
 }
 
 TEST_F(ConfigFile, WithoutEndIsAnError) {

@@ -1,6 +1,10 @@
 #include "common/definitions.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
 
 #include "common/field_json.h"
 
@@ -290,6 +294,38 @@ TEST(Definitions, AFileIsNamedWithWhatIsWrongInIt) {
   EXPECT_NE(none.status().message().find("/does/not/exist.json': No such file"), std::string::npos)
       << none.status().message();
   EXPECT_NE(error_of("{\n\"segue_definitions\": 1,\n]}").find("line 3"), std::string::npos);
+}
+
+TEST(Definitions, OfAStartAreInARegularFileOfABoundedSize) {
+  const std::string path = testing::TempDir() + "/definitions." + std::to_string(::getpid());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_NE(load_definitions(path).status().message().find(path + "': Is a pipe"),
+            std::string::npos);
+  ASSERT_EQ(::unlink(path.c_str()), 0);
+  std::ofstream(path) << R"({"segue_definitions": 1})";
+  EXPECT_TRUE(load_definitions(path));
+  ASSERT_EQ(::truncate(path.c_str(), kMostDefinitionsBytes + 1), 0);
+  EXPECT_NE(
+      load_definitions(path).status().message().find("has 16777217 bytes; at most 16777216 are"),
+      std::string::npos);
+  ASSERT_EQ(::unlink(path.c_str()), 0);
+}
+
+TEST(Definitions, NotesComeInTheOrderOfTheDocument) {
+  std::string arguments;
+  std::vector<std::string> names;
+  for (int i = 0; i < 20; ++i) {
+    names.push_back("x-odd-" + std::to_string((i * 7) % 20));
+    arguments += (i == 0 ? "\"" : ", \"") + names.back() + "\": 1";
+  }
+  const auto read = read_one(R"({"rabbit_version": "3", "exchanges": [{"name": "e",
+      "vhost": "/", "type": "topic", "arguments": {)" +
+                             arguments + "}}]}");
+  ASSERT_TRUE(read) << read.status().message();
+  ASSERT_EQ(read->notes.size(), names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    EXPECT_NE(read->notes[i].text.find("'" + names[i] + "'"), std::string::npos) << i;
+  }
 }
 
 TEST(Definitions, NoBytesUpsetTheReader) {

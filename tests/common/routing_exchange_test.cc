@@ -49,6 +49,14 @@ TEST(ExchangeTypes, AnUnknownOneIsRefusedWithASuggestion) {
     EXPECT_TRUE(check_exchange_type(type, {}).is_ok());
 }
 
+TEST(ExchangeRouter, SaysWhatTakesTheDelayedMessagesOfAnotherBroker) {
+  const Status status = check_exchange_type("x-delayed-message", {});
+  EXPECT_NE(status.message().find("the type that is its x-delayed-type: any exchange takes"),
+            std::string::npos)
+      << status.message();
+  EXPECT_EQ(status.message().find("did you mean"), std::string::npos);
+}
+
 TEST(DirectExchange, MatchesTheExactKey) {
   const auto router = make("direct");
   bind(*router, 1, 10, "red");

@@ -46,10 +46,20 @@ TEST(YamlText, ReadsWhatPeopleWrite) {
 }
 
 TEST(YamlText, SaysWhereItIsWrong) {
-  EXPECT_NE(parse_yaml("a: 1\na: 2\n").status().message().find("line:2:1: key 'a' is there twice"),
-            std::string::npos);
-  EXPECT_NE(parse_yaml("a: [1\n").status().message().find("line:"), std::string::npos);
+  EXPECT_EQ(parse_yaml("a: 1\na: 2\n").status().message().find("2:1: key 'a' is there twice"), 0u);
+  EXPECT_NE(parse_yaml("a: [1\n").status().message().find(": YAML syntax: "), std::string::npos);
   EXPECT_NE(parse_yaml("a: &x 1\n").status().message().find("anchors"), std::string::npos);
+}
+
+TEST(YamlText, DefinitionsNameTheFileOnceInFrontOfThePlace) {
+  const auto error = [](const char* text) {
+    return read_definitions(text, {.name = "bad.yaml"}).status().message();
+  };
+  EXPECT_EQ(error("a: 1\nb: &x 1\n"),
+            "bad.yaml:2:4: anchors (&name) are not supported; write the value out");
+  EXPECT_EQ(error("a: 1\nb: 2\n]\n").find("bad.yaml:3:1: YAML syntax: "), 0u);
+  EXPECT_EQ(error("segue_definitions: 2\n").find("bad.yaml: segue_definitions is not 1"), 0u);
+  EXPECT_EQ(error("{").find("bad.yaml: "), 0u);
 }
 
 TEST(YamlText, DefinitionsAreTheSameInBothForms) {
