@@ -127,7 +127,7 @@ TEST_F(DefinitionsAtStart, AWrongDocumentRefusesTheStartOfTheLeaderAndTheCheck) 
           << node.stderr_text();
     }
   };
-  refused("segue_definitions: 1\nqueues: {\n", ": line");
+  refused("segue_definitions: 1\nqueues: {\n", ":3:1: YAML syntax: ");
   refused("segue_definitions: 1\nqueue: []\n", ": the document has a member 'queue'");
   refused("segue_definitions: 1\nqueues:\n  - {name: a, durable: 1}\n",
           ": queues[0].durable is a number");

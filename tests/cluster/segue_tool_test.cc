@@ -334,7 +334,7 @@ TEST_F(SegueTool, UpTakesHostAndPortAndLeavesNothingBehindWhenItIsRefused) {
   EXPECT_NE(wrong.stderr_text().find("option --endpoint: expected"), std::string::npos)
       << wrong.stderr_text();
   Process missing("segue", {"up", "--data-dir", data, "--config", "/no/such/file"});
-  EXPECT_EQ(missing.wait(), 64);
+  EXPECT_EQ(missing.wait(), 74);
   EXPECT_FALSE(std::filesystem::exists(data));
   // host:port is understood: what is wrong is that the port is taken.
   ZmqContext context;
