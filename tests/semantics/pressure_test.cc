@@ -1,7 +1,10 @@
 // Line 35 of docs/semantics.md: pressure on one node's shards.
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <future>
 #include <mutex>
@@ -140,7 +143,10 @@ TEST_F(Pressure, Line35AFullMemoryBlocksOneNodesShardsAndConsumingHealsIt) {
        "ASAN_OPTIONS=" + (asan == nullptr ? "" : std::string(asan) + ":") +
            "verify_asan_link_order=0"});
   ASSERT_TRUE(cluster().wait_ready()) << cluster().logs();
-  std::ofstream(stuck) << ".data";
+  const int lock = ::open(stuck.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(lock, 0);
+  ASSERT_EQ(::flock(lock, LOCK_EX), 0);
+  ASSERT_EQ(::write(lock, ".data", 5), 5);
   Blockings told;
   ConnectionOptions options = cluster().connection_options("publisher");
   told.listen(options);
@@ -182,7 +188,7 @@ TEST_F(Pressure, Line35AFullMemoryBlocksOneNodesShardsAndConsumingHealsIt) {
   EXPECT_TRUE(told.is(false)) << taken << " of " << fates.size() << " taken";
   for (auto& fate : fates) EXPECT_TRUE(fate.get());
   // What the node had put away already comes when its disk is back.
-  std::filesystem::remove(stuck);
+  ::close(lock);
   for (; taken < fates.size(); ++taken) {
     const auto delivery = consumer->next(kLong);
     ASSERT_TRUE(delivery) << taken << " of " << fates.size();
