@@ -11,18 +11,6 @@ namespace segue {
 
 namespace {
 
-std::string json_of(const FieldMap& fields) {
-  JsonWriter json;
-  write_fields(json, fields);
-  return json.take();
-}
-
-std::string json_of(const v1::FieldValue& value) {
-  JsonWriter json;
-  write_field(json, value);
-  return json.take();
-}
-
 std::string in_quotes(const std::string& name) {
   return "'" + printable(name) + "'";
 }

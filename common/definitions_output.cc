@@ -10,12 +10,6 @@ namespace segue {
 
 namespace {
 
-std::string json_of(const FieldMap& fields) {
-  JsonWriter json;
-  write_fields(json, fields);
-  return json.take();
-}
-
 /// The lines of a document's lists.
 class Lines {
  public:

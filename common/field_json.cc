@@ -148,4 +148,16 @@ Result<FieldMap> fields_of(const JsonValue& json) {
   return fields;
 }
 
+std::string json_of(const FieldMap& fields) {
+  JsonWriter json;
+  write_fields(json, fields);
+  return json.take();
+}
+
+std::string json_of(const v1::FieldValue& value) {
+  JsonWriter json;
+  write_field(json, value);
+  return json.take();
+}
+
 }  // namespace segue
