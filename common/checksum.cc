@@ -1,6 +1,11 @@
 #include "common/checksum.h"
 
+#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+// The same functions under the same names, with the widest vectors that the processor has.
+#include <xxh_x86dispatch.h>
+#else
 #include <xxhash.h>
+#endif
 
 #include "common/check.h"
 

@@ -261,9 +261,10 @@ void EmbeddedQueue::loaded(std::uint64_t generation, Result<LoadedMessages> resu
     trouble_ = result.status();
     return note_detour();
   }
-  std::vector<EmbeddedChunk> chunks = chunks_of(result->runs, result->corrupt);
+  window_.shorten_gap(result->scanned_through.value);
+  if (window_.has_gap()) load_ahead();  // the disk goes on while these are looked through
+  window_.add_loaded(chunks_of(result->runs, result->corrupt));
   for (const Sequence block : result->corrupt) corrupt_.insert(block.value);
-  window_.add_loaded(std::move(chunks), result->scanned_through.value);
 }
 
 void EmbeddedQueue::load_returned(std::uint64_t block) {

@@ -156,16 +156,19 @@ void EmbeddedWindow::not_stored(std::uint64_t first) {
   given_end_ = first;
 }
 
-void EmbeddedWindow::add_loaded(std::vector<EmbeddedChunk> chunks, std::uint64_t through) {
-  for (EmbeddedChunk& chunk : chunks) {
-    head_bytes_ += size_of(chunk);
-    unread_bytes_ += size_of(chunk);
-    head_.push_back(std::move(chunk));
-  }
+void EmbeddedWindow::shorten_gap(std::uint64_t through) {
   if (through >= gap_->last) {
     gap_.reset();
   } else {
     gap_->first = std::max(gap_->first, through + 1);
+  }
+}
+
+void EmbeddedWindow::add_loaded(std::vector<EmbeddedChunk> chunks) {
+  for (EmbeddedChunk& chunk : chunks) {
+    head_bytes_ += size_of(chunk);
+    unread_bytes_ += size_of(chunk);
+    head_.push_back(std::move(chunk));
   }
 }
 

@@ -68,8 +68,10 @@ class EmbeddedWindow {
   bool has_gap() const { return gap_.has_value(); }
   const NumberRange& gap() const { return *gap_; }
   void set_gap(NumberRange gap) { gap_ = gap; }
-  /// What was loaded from the gap's beginning; everything up to `through` is in `chunks` or gone.
-  void add_loaded(std::vector<EmbeddedChunk> chunks, std::uint64_t through);
+  /// Everything up to `through` was loaded, and comes with add_loaded(), or is gone.
+  void shorten_gap(std::uint64_t through);
+  /// What was loaded from what was the gap's beginning.
+  void add_loaded(std::vector<EmbeddedChunk> chunks);
 
   /// At the start: the engine has what there is below `end`.
   void recovered(std::uint64_t end) { given_end_ = end_ = end; }

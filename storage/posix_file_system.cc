@@ -111,8 +111,13 @@ Status PosixFileSystem::link(const std::string& from, const std::string& to) {
 }
 
 Status PosixFileSystem::remove(const std::string& path) {
-  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return Status::ok();
-  return system_error(path, "remove", errno);
+  // While somebody has it open the file goes only by name, which is quick.
+  FileDescriptor kept(open_retrying(path, O_PATH | O_NOFOLLOW));
+  if (::unlink(path.c_str()) != 0) {
+    return errno == ENOENT ? Status::ok() : system_error(path, "remove", errno);
+  }
+  if (kept.get() >= 0) releaser_.release(std::move(kept));
+  return Status::ok();
 }
 
 Status PosixFileSystem::remove_directory(const std::string& path) {

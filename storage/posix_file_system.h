@@ -4,11 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "storage/file_releaser.h"
 #include "storage/file_system.h"
 
 namespace segue::storage {
 
-/// The machine's files. Stateless; safe from any thread.
+/// The machine's files. Safe from any thread. The space of a file that is removed comes back a
+/// little after the call, at the latest when this object is destroyed.
 class PosixFileSystem final : public FileSystem {
  public:
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override;
@@ -23,6 +25,9 @@ class PosixFileSystem final : public FileSystem {
   bool exists(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> lock(const std::string& path) override;
+
+ private:
+  FileReleaser releaser_;
 };
 
 /// The path without links and dots, as far as it exists; as it is where that cannot be told.

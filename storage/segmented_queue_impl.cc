@@ -270,7 +270,8 @@ Status SegmentedQueue::Impl::Call::checkpoint() {
 EmbeddedQueue::Ready SegmentedQueue::Impl::ready(Call& call, Status& status) {
   EmbeddedQueue::Ready ready = queue_.ready();
   if (ready == EmbeddedQueue::Ready::kWait) {
-    status = call.until([&] { return (ready = queue_.ready()) != EmbeddedQueue::Ready::kWait; });
+    status = call.until([&] { return (ready = queue_.ready()) != EmbeddedQueue::Ready::kWait; },
+                        /*writes=*/syncs_every_call());
     if (!status.is_ok()) return EmbeddedQueue::Ready::kTrouble;
   }
   if (ready == EmbeddedQueue::Ready::kTrouble) status = queue_.take_trouble();

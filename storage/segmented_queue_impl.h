@@ -41,8 +41,9 @@ class SegmentedQueue::Impl {
     /// Why nothing may be done; OK otherwise.
     const Status& status() const { return status_; }
     /// Repeats `attempt` until it is true, or the queue failed; waits in between for the disk.
+    /// `writes`: what is logged is written first, for an attempt (or other calls) that wait for it.
     template <typename Attempt>
-    Status until(Attempt attempt);
+    Status until(Attempt attempt, bool writes = true);
     /// Durability::kEveryCall: waits until what was offered is durable. How many were taken back.
     Status commit_offers(std::uint64_t& undone);
     /// Durability::kEveryCall: waits until what was settled is durable.
@@ -93,10 +94,10 @@ class SegmentedQueue::Impl {
 };
 
 template <typename Attempt>
-Status SegmentedQueue::Impl::Call::until(Attempt attempt) {
+Status SegmentedQueue::Impl::Call::until(Attempt attempt, bool writes) {
   for (;;) {
     QueueSignal::Caller caller(impl_.signal_);
-    flush();
+    if (writes) flush();
     impl_.pump();
     if (impl_.signal_.failed()) return impl_.signal_.failure();
     if (impl_.closed_) return Status(Code::kPreconditionFailed, "the queue was closed");
