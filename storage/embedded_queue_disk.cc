@@ -15,6 +15,9 @@ const ShardId kShard{0};
 const QueueId kQueue{1};
 constexpr std::size_t kStoreBytes = 4u << 20;  // given to the engine at once
 constexpr std::size_t kStoresAtOnce = 4;
+// What one load may bring: with more it has left the processor's caches before it is polled.
+constexpr std::size_t kLeastLoad = 4u << 10;
+constexpr std::size_t kMostLoad = 1u << 20;
 constexpr std::size_t kFlushBytes = EmbeddedStage::kChunkBytes;
 constexpr auto kStoreAgain = std::chrono::milliseconds(100);
 constexpr auto kCheckpointAgain = std::chrono::seconds(1);
@@ -248,7 +251,7 @@ void EmbeddedQueue::load_ahead() {
   loading_ = true;
   const NumberRange gap = window_.gap();
   disk_->load(kQueue, Sequence{gap.first}, Sequence{gap.last},
-              std::clamp<std::size_t>(options_.memory_bytes / 16, 4u << 10, 4u << 20),
+              std::clamp(options_.memory_bytes / 64, kLeastLoad, kMostLoad),
               [this, generation = generation_](Result<LoadedMessages> result) {
                 loaded(generation, std::move(result));
               });

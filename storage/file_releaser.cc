@@ -23,6 +23,11 @@ void FileReleaser::release(FileDescriptor descriptor) {
   work_.notify_one();
 }
 
+void FileReleaser::drain() {
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [this] { return waiting_.empty() && !closing_; });
+}
+
 void FileReleaser::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -31,9 +36,12 @@ void FileReleaser::run() {
     {
       const FileDescriptor closing = std::move(waiting_.front());
       waiting_.pop_front();
+      closing_ = true;
       lock.unlock();
     }
     lock.lock();
+    closing_ = false;
+    if (waiting_.empty()) idle_.notify_all();
   }
 }
 

@@ -27,13 +27,17 @@ class FileReleaser {
   FileReleaser& operator=(const FileReleaser&) = delete;
 
   void release(FileDescriptor descriptor);
+  /// Returns when none waits or is being closed.
+  void drain();
 
  private:
   void run();
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable work_;
+  std::condition_variable idle_;
   std::deque<FileDescriptor> waiting_;
+  bool closing_ = false;
   bool ending_ = false;
   std::thread thread_;
 };

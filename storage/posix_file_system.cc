@@ -26,6 +26,9 @@ namespace {
 /// Names made by the process are its own: readable by the owner and the group.
 constexpr mode_t kFilePermissions = 0640;
 
+/// Files with as many bytes on the disk are let go of on the releaser's thread.
+constexpr std::int64_t kSlowToRelease = 64 << 10;
+
 class PosixLock final : public FileLock {
  public:
   explicit PosixLock(FileDescriptor descriptor) : descriptor_(std::move(descriptor)) {}
@@ -116,11 +119,14 @@ Status PosixFileSystem::remove(const std::string& path) {
   if (::unlink(path.c_str()) != 0) {
     return errno == ENOENT ? Status::ok() : system_error(path, "remove", errno);
   }
-  if (kept.get() >= 0) releaser_.release(std::move(kept));
+  struct stat about {};
+  const bool known = kept.get() >= 0 && ::fstat(kept.get(), &about) == 0;
+  if (known && about.st_blocks >= kSlowToRelease / S_BLKSIZE) releaser_.release(std::move(kept));
   return Status::ok();
 }
 
 Status PosixFileSystem::remove_directory(const std::string& path) {
+  releaser_.drain();  // the system would wait for its files too, but busily
   if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return Status::ok();
   return system_error(path, "remove directory", errno);
 }

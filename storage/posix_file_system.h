@@ -9,8 +9,8 @@
 
 namespace segue::storage {
 
-/// The machine's files. Safe from any thread. The space of a file that is removed comes back a
-/// little after the call, at the latest when this object is destroyed.
+/// The machine's files. Safe from any thread. The space of a large file that is removed comes back
+/// a little after the call, at the latest when this object is destroyed.
 class PosixFileSystem final : public FileSystem {
  public:
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override;

@@ -37,6 +37,26 @@ Status not_found(QueueId id) {
   return Status(Code::kNotFound, "queue " + std::to_string(id.value) + " was deleted");
 }
 
+/// Of what was read, what is still there.
+void keep_valid(const SegmentTable& table, const SegmentLoad& plan, ReadMessages& read,
+                LoadedMessages& to) {
+  to.not_set_aside = std::move(read.not_set_aside);
+  if (table.all_valid(plan)) {  // as mostly
+    to.runs = std::move(read.runs);
+    to.corrupt = std::move(read.corrupt);
+    return;
+  }
+  for (const MessageRun& run : read.runs) {
+    table.for_valid(run.first, run.count, [&](Sequence first, std::uint32_t count) {
+      to.runs.push_back(run.part(static_cast<std::uint32_t>(first.value - run.first.value), count));
+    });
+  }
+  for (const Sequence sequence : read.corrupt) {
+    table.for_valid(sequence, 1,
+                    [&](Sequence first, std::uint32_t) { to.corrupt.push_back(first); });
+  }
+}
+
 }  // namespace
 
 SegmentStore::SegmentStore(SegmentContext& context, BackgroundExecutor& executor,
@@ -171,17 +191,7 @@ void SegmentStore::end_load(const std::shared_ptr<LoadCall>& call) {
   LoadedMessages loaded;
   if (queue != nullptr && call->read->is_ok()) {
     if ((*call->read)->index_made_anew) index_made_anew(call->files, call->plan.segment);
-    for (const MessageRun& run : (*call->read)->runs) {
-      queue->table.for_valid(run.first, run.count, [&](Sequence first, std::uint32_t count) {
-        loaded.runs.push_back(
-            run.part(static_cast<std::uint32_t>(first.value - run.first.value), count));
-      });
-    }
-    for (const Sequence sequence : (*call->read)->corrupt) {
-      queue->table.for_valid(
-          sequence, 1, [&](Sequence first, std::uint32_t) { loaded.corrupt.push_back(first); });
-    }
-    loaded.not_set_aside = std::move((*call->read)->not_set_aside);
+    keep_valid(queue->table, call->plan, **call->read, loaded);
   } else if (queue != nullptr && queue->table.has(call->plan.segment)) {
     return call->done(call->read->status());
   } else if (queue != nullptr) {

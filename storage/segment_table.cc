@@ -404,6 +404,15 @@ std::optional<SegmentLoad> SegmentTable::plan_load(Sequence from, Sequence throu
   return {};
 }
 
+bool SegmentTable::all_valid(const SegmentLoad& load) const {
+  const Segment* const segment = find_exact(load.segment);
+  return segment != nullptr &&
+         std::all_of(load.ranges.begin(), load.ranges.end(), [&](const auto& range) {
+           return segment->validity.count_valid(range.first, range.second) ==
+                  range.second - range.first;
+         });
+}
+
 std::optional<Sequence> SegmentTable::next_valid(Sequence from) const {
   auto at = std::upper_bound(segments_.begin(), segments_.end(), from,
                              [](Sequence s, const auto& segment) { return s < segment->first; });

@@ -194,6 +194,9 @@ class SegmentTable {
     }
   }
 
+  /// Whether nothing of what the load was planned for has been settled or moved since.
+  bool all_valid(const SegmentLoad& load) const;
+
   /// Of segments that are gone because they had no valid message, since the last call.
   std::uint64_t take_dropped_bytes() { return std::exchange(dropped_bytes_, 0); }
   bool empty() const { return segments_.empty(); }

@@ -53,6 +53,18 @@ TEST(FileReleaser, ClosesWhatIsLeftWhenItEnds) {
   }
 }
 
+TEST(FileReleaser, DrainsBeforeItGoesOn) {
+  std::array<Pipe, 8> pipes;
+  FileReleaser releaser;
+  releaser.drain();  // nothing to wait for
+  for (const Pipe& pipe : pipes) releaser.release(FileDescriptor(pipe.ends[1]));
+  releaser.drain();
+  for (const Pipe& pipe : pipes) {
+    ASSERT_EQ(::fcntl(pipe.ends[0], F_SETFL, O_NONBLOCK), 0);
+    EXPECT_TRUE(pipe.is_at_end());
+  }
+}
+
 TEST(FileReleaser, ARemovedFileLosesItsNameAtOnceAndItsSpaceLater) {
   std::string directory =
       (std::filesystem::temp_directory_path() / "segue.releaser.XXXXXX").string();
