@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -10,10 +11,10 @@
 
 namespace segue::storage {
 
-/// Closes descriptors of removed files on a thread of its own. The system gives a file's space back
-/// when the last descriptor of it is closed; that takes it a millisecond, and 10 and more for a
-/// large one (pages of the cache, discards to the device), in which the caller would do nothing
-/// else.
+/// Gives the space of removed files back, on a thread of its own and in small bites. The system
+/// does so when a file's last descriptor is closed: for a large one that takes it 10 ms and more
+/// (pages of the cache, discards to the device), in which the caller would do nothing else, and
+/// syncs of other files wait.
 ///
 /// Any thread. The thread is started by the first file; the destructor closes what is left.
 class FileReleaser {
@@ -26,18 +27,24 @@ class FileReleaser {
   FileReleaser(const FileReleaser&) = delete;
   FileReleaser& operator=(const FileReleaser&) = delete;
 
+  /// Of a file that has lost its name, open for writing. It is cut short, bite by bite, if it has
+  /// no other name and nobody else has it open; and closed.
   void release(FileDescriptor descriptor);
-  /// Returns when none waits or is being closed.
+  /// Returns when none waits or is being closed. There is no pause between bites meanwhile.
   void drain();
 
  private:
   void run();
+  void cut(int descriptor);
+  /// False, at once, if there is no time for it.
+  bool pause(std::chrono::nanoseconds time);
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable work_;
   std::condition_variable idle_;
   std::deque<FileDescriptor> waiting_;
   bool closing_ = false;
+  int drains_ = 0;
   bool ending_ = false;
   std::thread thread_;
 };

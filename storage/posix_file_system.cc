@@ -114,14 +114,16 @@ Status PosixFileSystem::link(const std::string& from, const std::string& to) {
 }
 
 Status PosixFileSystem::remove(const std::string& path) {
-  // While somebody has it open the file goes only by name, which is quick.
-  FileDescriptor kept(open_retrying(path, O_PATH | O_NOFOLLOW));
+  // While it is open the file goes only by name, which is quick.
+  FileDescriptor kept(open_retrying(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK));
   if (::unlink(path.c_str()) != 0) {
     return errno == ENOENT ? Status::ok() : system_error(path, "remove", errno);
   }
   struct stat about {};
-  const bool known = kept.get() >= 0 && ::fstat(kept.get(), &about) == 0;
-  if (known && about.st_blocks >= kSlowToRelease / S_BLKSIZE) releaser_.release(std::move(kept));
+  if (kept.get() >= 0 && ::fstat(kept.get(), &about) == 0 &&
+      about.st_blocks >= kSlowToRelease / S_BLKSIZE) {
+    releaser_.release(std::move(kept));
+  }
   return Status::ok();
 }
 
