@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "storage/recovery_copies.h"
+#include "storage/segment_place.h"
 
 namespace segue::storage {
 
@@ -175,6 +176,7 @@ Result<std::uint64_t> SegmentRecovery::cut_data(QueueFiles& queue, const Checkpo
   const std::string path = queue.data_path(named.name());
   auto data = context_.files.open(path, OpenMode::kRead);
   if (!data.is_ok()) return data.status();
+  SEGUE_RETURN_IF_ERROR(check_place(queue, named, **data));
   auto size = (*data)->size();
   if (size.is_ok() && *size > named.data_bytes && !named.sealed) cut(path, named.data_bytes);
   return size;

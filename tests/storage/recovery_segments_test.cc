@@ -270,6 +270,64 @@ TEST(SegmentRecovery, RefusesADamagedCheckpoint) {
   EXPECT_NE(life.recovery().message().find("/data/shards/3/checkpoint"), std::string::npos);
 }
 
+void exchange(FaultyFileSystem& files, const std::string& one, const std::string& other) {
+  ASSERT_TRUE(files.rename(one, one + ".kept"));
+  ASSERT_TRUE(files.rename(other, one));
+  ASSERT_TRUE(files.rename(one + ".kept", other));
+}
+
+/// Neither a start nor a first delivery has changed anything.
+void expect_refused_until_put_back(bool of_two_queues, bool with_indexes) {
+  FaultyFileSystem files;
+  const QueueId other_queue{8};
+  const std::string other_directory = "/data/shards/3/queues/a%2Fb-8/";
+  Sequence other{1};
+  {
+    SegmentLife life(files, 8192);
+    for (const QueueId queue : {kQueue, other_queue}) {
+      ASSERT_TRUE(life.put(queue, {run_of(1, 20, 1000)}).is_ok());
+    }
+    ASSERT_TRUE(life.checkpoint().is_ok());
+    const auto& segments = life.store().table(kQueue)->segments();
+    ASSERT_GT(segments.size(), 2u);
+    if (!of_two_queues) other = segments[1]->first;
+  }
+  files.kill_process();
+  const std::string& directory = of_two_queues ? other_directory : kDirectory;
+  const auto exchange_them = [&] {
+    exchange(files, file(1, ".data"), directory + segment_file_name(other, ".data"));
+    if (!with_indexes) return;
+    exchange(files, file(1, ".index"), directory + segment_file_name(other, ".index"));
+  };
+  exchange_them();
+  {
+    SegmentLife life(files, 8192);
+    ASSERT_EQ(life.recovery().code(), Code::kCorruption);
+    const std::string message = life.recovery().message();
+    EXPECT_NE(message.find(file(1, ".data") + ": is "), std::string::npos) << message;
+    EXPECT_NE(message.find(of_two_queues ? "of queue 8, as offset 16 says"
+                                         : "another segment of the same queue"),
+              std::string::npos)
+        << message;
+    EXPECT_NE(message.find("segue check --repair"), std::string::npos) << message;
+  }
+  files.kill_process();
+  exchange_them();
+  SegmentLife life(files, 8192);
+  ASSERT_TRUE(life.recovery().is_ok());
+  EXPECT_EQ(life.all(kQueue), expected(1, 20, 1000));
+  EXPECT_EQ(life.all(other_queue), expected(1, 20, 1000));
+}
+
+TEST(SegmentRecovery, RefusesFilesOfMessagesThatChangedPlaces) {
+  for (const bool of_two_queues : {true, false}) {
+    for (const bool with_indexes : {true, false}) {
+      SCOPED_TRACE(std::to_string(of_two_queues) + std::to_string(with_indexes));
+      expect_refused_until_put_back(of_two_queues, with_indexes);
+    }
+  }
+}
+
 TEST(SegmentRecovery, DoesNotReadMessages) {
   FaultyFileSystem files;
   {
