@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cli/drained.h"
 #include "cli/table_output.h"
 
 namespace segue::cli {
@@ -96,8 +97,7 @@ client::Status MessageMover::wait_for_next(client::Consumer& consumer, bool& dra
   if (batch.error().code != client::ErrorCode::kTimeout) return batch.error();
   // Others may have taken the rest. What is not answered yet comes again if the session broke.
   if (in_flight_ > 0) return {};
-  const auto status = connection_.admin().queue_status(options_.source);
-  drained = status && status->available && status->ready == 0;
+  drained = is_drained(connection_, consumer, options_.source);
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/commands/commands.h"
+#include "cli/drained.h"
 #include "cli/exit_codes.h"
 #include "cli/message_output.h"
 #include "cli/session.h"
@@ -158,16 +159,10 @@ class ConsumeCommand final : public SessionCommand {
         return report(console, "consume from '" + queue_ + "'", batch.error());
       }
       look_while_idle(connection);
-      if (until_empty_ && drained(connection)) return ended(console, plan);
+      if (until_empty_ && is_drained(connection, consumer, queue_)) return ended(console, plan);
       if (idle_given_ && steady_clock::now() - last_message >= idle_) return ended(console, plan);
     }
     return kExitOk;
-  }
-
-  bool drained(client::Connection& connection) const {
-    if (connection.state() != client::ConnectionState::kConnected) return false;
-    const auto status = connection.admin().queue_status(queue_);
-    return status && status->available && status->ready == 0;
   }
 
   bool write(Console& console, const client::Deliveries& batch) {

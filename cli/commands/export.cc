@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/commands/commands.h"
+#include "cli/drained.h"
 #include "cli/exit_codes.h"
 #include "cli/message_filter.h"
 #include "cli/session.h"
@@ -241,9 +242,9 @@ class ExportCommand final : public SessionCommand {
       } else if (batch.error().code != client::ErrorCode::kTimeout) {
         return report(console, "export '" + queue_ + "'", batch.error());
       } else if (pending_.empty()) {
-        // Others may have taken the rest.
-        const auto status = connection.admin().queue_status(queue_);
-        if (status && status->available && status->ready == 0) return kExitOk;
+        settle_all();
+        if (is_drained(connection, consumer, queue_))
+          return kExitOk;  // others may have taken the rest
         continue;
       }
       if (!write_and_settle(console)) return output_failed(console);
