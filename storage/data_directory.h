@@ -17,6 +17,8 @@ struct Identity {
   std::uint32_t shard_count = 0;
 
   bool operator==(const Identity&) const = default;
+  /// That of a SegmentedQueue's directory: no node's.
+  static Identity of_embedded_queue() { return {"embedded", "queue", 1}; }
 };
 
 /// A node's data directory, locked for this process for as long as the object lives.

@@ -344,6 +344,7 @@ bool NodeCheck::leads_catalog() const {
 void NodeCheck::check_catalog() {
   const std::string path = path_of("catalog.db");
   if (!files_.exists(path)) {
+    if (identity_ == Identity::of_embedded_queue()) return;
     const bool used = !shards_.empty() || (log_ && log_->records > 0);
     if (used && leads_catalog()) {
       report_.problem(path,

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "storage/data_directory.h"
 #include "storage/file_disk_data_center.h"
 
 namespace segue::storage {
@@ -70,9 +71,10 @@ SegmentedQueue::Impl::~Impl() {
 DiskOptions SegmentedQueue::Impl::disk_options() {
   DiskOptions disk;
   disk.directory = options_.directory;
-  disk.cluster = "embedded";
-  disk.node_id = "queue";
-  disk.shard_count = 1;
+  const Identity identity = Identity::of_embedded_queue();
+  disk.cluster = identity.cluster;
+  disk.node_id = identity.node_id;
+  disk.shard_count = identity.shard_count;
   disk.settles_in_state = true;
   disk.wal_file_bytes = parts_.wal_file_bytes;
   disk.wal_reserve_bytes = parts_.wal_reserve_bytes;

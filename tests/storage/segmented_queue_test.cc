@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "storage/data_check.h"
+#include "storage/posix_file_system.h"
 #include "tests/fakes/process.h"
 #include "tests/storage/embedded_fixture.h"
 
@@ -307,6 +309,26 @@ TEST(SegmentedQueueOnDisk, RefusesADirectoryThatIsOpen) {
   const auto queue = SegmentedQueue::open(options);
   ASSERT_TRUE(queue.is_ok()) << queue.status().to_string();
   EXPECT_EQ(SegmentedQueue::open(options).status().code(), Code::kInvalidConfig);
+}
+
+TEST(SegmentedQueueOnDisk, IsCheckedWithoutACatalog) {
+  const TempDir directory;
+  SegmentedQueueOptions options;
+  options.directory = directory.path() + "/queue";
+  {
+    const auto queue = SegmentedQueue::open(options);
+    ASSERT_TRUE(queue.is_ok()) << queue.status().to_string();
+    ASSERT_TRUE((*queue)->offer("one").is_ok());
+  }
+  PosixFileSystem files;
+  std::vector<std::string> found;
+  DataCheckOptions check;
+  check.found = [&](const CheckFinding& finding) {
+    found.push_back(finding.file + ": " + finding.what);
+  };
+  const auto totals = check_data(files, options.directory, check);
+  ASSERT_TRUE(totals.is_ok()) << totals.status().to_string();
+  EXPECT_EQ(found, std::vector<std::string>());
 }
 
 TEST(SegmentedQueueOnDisk, RefusesOptionsThatCannotBe) {
