@@ -148,6 +148,13 @@ std::optional<DefinitionsImport::Answer> DefinitionsImport::ask(const Job& job) 
     return waiting_for(admin.declare_queue_async(queue.name(), options));
   }
   if (operation.has_set_policy()) {
+    if (job.exists && !options_.update) {
+      client::Error different;
+      different.code = client::ErrorCode::kPreconditionFailed;
+      different.text = "it is there and different; give --update to replace it";
+      finished(job, different);
+      return std::nullopt;
+    }
     return waiting_for(admin.set_policy_async(client::from_wire(operation.set_policy())));
   }
   const v1::BindingDefinition& binding = operation.bind();

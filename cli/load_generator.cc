@@ -218,7 +218,7 @@ class LoadRun {
     report_.publish_seconds = std::chrono::duration<double>(last_confirm - start_).count();
     report_.consume_seconds = std::chrono::duration<double>(last_message - consume_start_).count();
     const std::uint64_t open = report_.published - report_.confirmed - report_.rejected;
-    if (open > 0) problem(grouped(open) + " messages were never confirmed");
+    if (open > 0) problem(counted(open, "message") + " never got a confirm");
   }
 
   const LoadOptions& options_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client/convert.h"
+#include "common/counted.h"
 
 namespace segue::client {
 
@@ -357,7 +358,7 @@ Status ConnectionCore::close(std::chrono::milliseconds timeout) {
   if (unconfirmed == 0) return {};
   return Error{ErrorCode::kTimeout,
                {},
-               std::to_string(unconfirmed) + " messages were not confirmed within " +
+               counted(unconfirmed, "message") + " got no confirm within " +
                    std::to_string(timeout.count()) +
                    " ms; whether they were enqueued is not known"};
 }

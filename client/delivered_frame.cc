@@ -5,6 +5,7 @@
 
 #include "client/consumer_core.h"
 #include "client/convert.h"
+#include "common/counted.h"
 
 namespace segue::client {
 
@@ -30,7 +31,7 @@ segue::Result<DeliveredFramePtr> DeliveredFrame::make(std::shared_ptr<ConsumerCo
   for (const auto* field : {&deliver.redelivered, &deliver.delivery_count}) {
     if (!field->empty() && field->size() != count) {
       return bad(std::to_string(field->size()) + " delivery counts or flags for " +
-                 std::to_string(count) + " messages");
+                 counted(count, "message"));
     }
   }
   auto frame = std::shared_ptr<DeliveredFrame>(new DeliveredFrame());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "client/publish_window.h"
+#include "common/counted.h"
 
 namespace segue::client {
 
@@ -92,7 +93,7 @@ Status PublishWindow::wait_for_confirms(std::chrono::milliseconds timeout) {
     settled_.wait_for(lock, timeout, [&] { return closed_ || settled_below_ >= target; });
   }
   if (settled_below_ < target) {
-    const std::string open = std::to_string(in_flight_messages_) + " messages are not confirmed";
+    const std::string open = counted(in_flight_messages_, "unconfirmed message");
     if (closed_) return Error{ErrorCode::kClosed, {}, "the connection was closed; " + open};
     return Error{ErrorCode::kTimeout,
                  {},

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "client/convert.h"
+#include "common/counted.h"
 
 namespace segue::client {
 
@@ -111,7 +112,7 @@ Status PublishWindow::wait_for_room(Lock& lock, std::size_t body_bytes, bool may
   const auto full = [&](std::string waited) {
     return Error{ErrorCode::kWindowFull,
                  {},
-                 std::to_string(in_flight_messages_) + " messages with " +
+                 counted(in_flight_messages_, "message") + " with " +
                      std::to_string(in_flight_bytes_) + " bytes are unconfirmed" + waited +
                      "; wait for confirms, or raise max_in_flight_messages or _bytes"};
   };

@@ -1,18 +1,27 @@
 #include "common/checksum.h"
 
-#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
-// The same functions under the same names, with the widest vectors that the processor has.
-#include <xxh_x86dispatch.h>
-#else
 #include <xxhash.h>
-#endif
 
 #include "common/check.h"
+#include "common/checksum_avx2.h"
 
 namespace segue {
 
+namespace {
+
+// Wider vectors than AVX2's would be faster here, and make everything else slower.
+SeededHash fastest_hash() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && xxh3_64_avx2() != nullptr) return xxh3_64_avx2();
+#endif
+  return &XXH3_64bits_withSeed;
+}
+
+}  // namespace
+
 std::uint64_t xxh3_64(std::string_view bytes, std::uint64_t seed) {
-  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+  static const SeededHash hash = fastest_hash();
+  return hash(bytes.data(), bytes.size(), seed);
 }
 
 StreamingChecksum::StreamingChecksum() : state_(XXH3_createState()) {

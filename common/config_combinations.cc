@@ -2,6 +2,7 @@
 
 #include "common/config_reader.h"
 #include "common/config_values.h"
+#include "common/counted.h"
 
 namespace segue {
 namespace {
@@ -123,8 +124,8 @@ void check_nodes(const ConfigReader& reader, const ClusterConfig& config,
     const std::string_view path = reader.has("shards") ? "shards" : "nodes";
     problems.add(reader.position(path), path,
                  "expected at least one shard for each node, found " +
-                     std::to_string(config.shards) + " shards and " +
-                     std::to_string(config.nodes.size()) + " nodes");
+                     counted(config.shards, "shard") + " and " +
+                     counted(config.nodes.size(), "node"));
   }
   if (!config.nodes.empty() && !config.catalog_leader.empty() &&
       config.find_node(config.catalog_leader) == nullptr) {

@@ -5,6 +5,7 @@
 
 #include "common/bytes.h"
 #include "common/checksum.h"
+#include "common/counted.h"
 #include "segue/v1/types.pb.h"
 
 namespace segue {
@@ -211,7 +212,7 @@ Result<ExportParser::Event> ExportParser::read_end(std::string_view head) {
                           number_at(head, 32)};
   totals_.left_out = told.left_out;
   if (!(told == totals_)) {
-    return damaged("it has " + std::to_string(totals_.messages) + " messages, its end says " +
+    return damaged("it has " + counted(totals_.messages, "message") + ", its end says " +
                    std::to_string(told.messages));
   }
   take(kHead);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "common/counted.h"
 #include "segue/v1/types.pb.h"
 
 namespace segue {
@@ -47,7 +48,7 @@ Result<MessageBatchPtr> MessageBatch::parse(SharedBytes batch, SharedBytes bodie
     }
   } else if (raw.header_index_size() != raw.sizes_size()) {
     return bad("field header_index has " + std::to_string(raw.header_index_size()) +
-               " entries for " + std::to_string(raw.sizes_size()) + " messages");
+               " entries for " + counted(raw.sizes_size(), "message"));
   }
   const auto header_count = static_cast<std::uint32_t>(raw.headers_size());
   for (const std::uint32_t index : raw.header_index()) {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "common/clock.h"
+#include "common/counted.h"
 #include "common/json_string.h"
 #include "common/program_error.h"
 #include "common/zmq_socket.h"
@@ -78,7 +79,7 @@ std::string utc(std::int64_t ms) {
 std::string text_of(const BackupManifest& manifest, const char* what, const std::string& where) {
   return std::string(what) + " node " + manifest.identity.node_id + " of cluster " +
          manifest.identity.cluster + ", as of " + utc(manifest.taken_ms) + ": " +
-         std::to_string(manifest.files.size()) + " files, " + amount_of_bytes(manifest.bytes()) +
+         counted(manifest.files.size(), "file") + ", " + amount_of_bytes(manifest.bytes()) +
          ", in " + data_check_printable(where) + "\n";
 }
 

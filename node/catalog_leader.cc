@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "common/counted.h"
 #include "common/sharding.h"
 #include "node/status_error.h"
 #include "node/vhost_rules.h"
@@ -113,7 +114,7 @@ Status check_catalog_fits(const CatalogState& state, const std::string& cluster,
   if (state.shard_count() != shard_count) {
     return Status(Code::kInvalidConfig,
                   "cluster '" + cluster + "' was created with " +
-                      std::to_string(state.shard_count()) + " shards, but the configuration says " +
+                      counted(state.shard_count(), "shard") + ", but the configuration says " +
                       std::to_string(shard_count) +
                       "; the number cannot be changed: set the key shards back to " +
                       std::to_string(state.shard_count()));

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <set>
 
+#include "common/counted.h"
 #include "common/sharding.h"
 #include "node/catalog_checks.h"
 #include "node/policy_rules.h"
@@ -159,7 +160,7 @@ void delete_exchange(const CatalogState& state, const v1::DeleteExchangeOp& oper
   if (operation.if_unused() && !bindings.empty()) {
     status = Status(Code::kPreconditionFailed, "exchange " + quoted_name(operation.name()) +
                                                    " is in use: it has " +
-                                                   std::to_string(bindings.size()) + " bindings");
+                                                   counted(bindings.size(), "binding"));
     return;
   }
   Deletion deletion(state, vhost, decision.changes);
@@ -329,8 +330,8 @@ void CatalogRules::declare_queue(const CatalogState& state, const v1::DeclareQue
   if (current != nullptr) return redeclare(*current, wanted, operation.update(), decision);
   if (!(status = check_room_for_queue(state, wanted.vhost())).is_ok()) return;
   if (state.queue_count() >= max_queues_) {
-    status = Status(Code::kResourceError, "the cluster has " + std::to_string(max_queues_) +
-                                              " queues, the most that a catalog takes; delete "
+    status = Status(Code::kResourceError, "the cluster has " + counted(max_queues_, "queue") +
+                                              ", the most that a catalog takes; delete "
                                               "some first");
     return;
   }

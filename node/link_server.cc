@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/counted.h"
 #include "node/catalog_checks.h"
 
 namespace segue::node {
@@ -132,7 +133,7 @@ Status LinkServer::check_hello(const v1::PeerFrame& frame) const {
                    "; check its configuration and its endpoints");
   }
   if (hello.shard_count() != options_.shard_count) {
-    return refused(who + " counts " + std::to_string(hello.shard_count()) + " shards, node " +
+    return refused(who + " counts " + counted(hello.shard_count(), "shard") + ", node " +
                    options_.node_id + " counts " + std::to_string(options_.shard_count) +
                    "; give both the same configuration");
   }

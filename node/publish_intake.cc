@@ -1,4 +1,5 @@
 #include "node/publish_intake.h"
+#include "common/counted.h"
 
 #include <algorithm>
 #include <iterator>
@@ -36,14 +37,14 @@ Status check_seqs(const v1::ShardPublish& publish, std::uint32_t count, CheckedP
   if (publish.seqs().empty()) {
     if (publish.first_seq() > kHighestSeq - count) {
       return bad("field first_seq is " + std::to_string(publish.first_seq()) + ", too high for " +
-                 std::to_string(count) + " messages");
+                 counted(count, "message"));
     }
     checked.seqs = {publish.first_seq(), publish.first_seq() + count - 1};
     return {};
   }
   if (static_cast<std::uint32_t>(publish.seqs_size()) != count) {
     return bad("field seqs has " + std::to_string(publish.seqs_size()) + " entries for " +
-               std::to_string(count) + " messages");
+               counted(count, "message"));
   }
   checked.listed_seqs.assign(publish.seqs().begin(), publish.seqs().end());
   for (std::size_t i = 1; i < checked.listed_seqs.size(); ++i) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/counted.h"
 #include "node/status_error.h"
 
 namespace segue::node {
@@ -184,10 +185,10 @@ void QueueRequests::check_delete(const v1::QueueDelete& conditions, HostedQueue&
   const std::uint64_t dead = hosted.dead();
   const std::uint64_t delayed = hosted.delayed();
   if (conditions.if_unused() && hosted.consumer_count() > 0) {
-    *reply.mutable_error() = status_error(
-        Code::kPreconditionFailed, name,
-        "queue " + name + " is in use: it has " + std::to_string(hosted.consumer_count()) +
-            " consumers; cancel them, or delete it without if_unused");
+    *reply.mutable_error() = status_error(Code::kPreconditionFailed, name,
+                                          "queue " + name + " is in use: it has " +
+                                              counted(hosted.consumer_count(), "consumer") +
+                                              "; cancel them, or delete it without if_unused");
   } else if (conditions.if_empty() && ready + unacked + dead + delayed > 0) {
     *reply.mutable_error() = status_error(
         Code::kPreconditionFailed, name,

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "common/counted.h"
 #include "node/status_error.h"
 
 namespace segue::node {
@@ -186,8 +187,8 @@ std::string Subscriptions::refusal_of(const HostedQueue& hosted, const v1::Subsc
     return queue + " has an exclusive consumer: no other may consume from it until that one ends";
   }
   if (!terms.exclusive()) return {};
-  return queue + " has " + std::to_string(hosted.readers->consumers.size()) +
-         " consumers: an exclusive one has to be the only one";
+  return queue + " has " + counted(hosted.readers->consumers.size(), "consumer") +
+         ": an exclusive one has to be the only one";
 }
 
 void Subscriptions::leave_queue(Consumer& consumer, bool peer_lost) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/counted.h"
 #include "router/errors.h"
 #include "router/version.h"
 
@@ -159,8 +160,8 @@ void ClientServer::on_hello(const std::string& peer, const v1::LinkHeader& link,
   }
   if (sessions_.size() >= options_.limits.max_sessions) {
     return refuse(peer, link.epoch(), Code::kResourceError,
-                  "this router has " + std::to_string(sessions_.size()) +
-                      " sessions, as many as are allowed; use another router");
+                  "this router has " + counted(sessions_.size(), "session") +
+                      ", as many as are allowed; use another router");
   }
   const Duration heartbeat =
       hello.heartbeat_ms() == 0
@@ -223,8 +224,8 @@ Status ClientServer::check_vhost(const Session& session) const {
   // This one is counted already.
   if (!vhost->has_max_sessions() || sessions_.size(name) <= vhost->max_sessions()) return {};
   return Status(Code::kResourceError, "virtual host " + in_quotes(name) + " has " +
-                                          std::to_string(sessions_.size(name) - 1) +
-                                          " sessions at this router, and its max_sessions is " +
+                                          counted(sessions_.size(name) - 1, "session") +
+                                          " at this router, and its max_sessions is " +
                                           std::to_string(vhost->max_sessions()));
 }
 

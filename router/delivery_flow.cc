@@ -1,5 +1,6 @@
 // The part of DeliveryPath that messages pass: deliveries to clients, settles and polls to nodes.
 
+#include "common/counted.h"
 #include "router/delivery_path.h"
 #include "router/errors.h"
 
@@ -39,10 +40,10 @@ Status DeliveryPath::on_deliveries(Node& node, v1::NodeDeliveries& deliveries,
     // One that ended meanwhile: the node has been told, and requeues.
     if (consumer == nullptr || consumer->node != &node) continue;
     if (delivery.count() == 0 || delivery.first_number() != consumer->delivered + 1) {
-      return Status(Code::kFrameError,
-                    "a delivery with number " + std::to_string(delivery.first_number()) + " of " +
-                        std::to_string(delivery.count()) + " messages, due was " +
-                        std::to_string(consumer->delivered + 1));
+      return Status(Code::kFrameError, "a delivery with number " +
+                                           std::to_string(delivery.first_number()) + " of " +
+                                           counted(delivery.count(), "message") + ", due was " +
+                                           std::to_string(consumer->delivered + 1));
     }
     deliver(*consumer, delivery, mine);
   }
@@ -224,7 +225,7 @@ void DeliveryPath::get(Session& session, const v1::QueueDefinition& queue, bool 
   if (gets.unsettled() >= kMaxUnsettledGets) {
     const v1::Error error = make_error(
         Code::kResourceError, queue.name(),
-        std::to_string(gets.unsettled()) + " messages of gets are unsettled; settle some first");
+        counted(gets.unsettled(), "message") + " of gets are unsettled; settle some first");
     return then(&error, nothing, {});
   }
   const QueueId id(queue.id());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "common/counted.h"
 #include "router/errors.h"
 
 namespace segue::router {
@@ -80,7 +81,7 @@ Status DeliveryPath::check_new(Session& session, std::uint64_t number) {
   if (mine.by_number.size() >= limits_.max_consumers_per_session ||
       mine.used_numbers.range_count() > limits_.max_consumers_per_session) {
     return Status(Code::kResourceError,
-                  "the session has " + std::to_string(mine.by_number.size()) + " consumers, " +
+                  "the session has " + counted(mine.by_number.size(), "consumer") + ", " +
                       std::to_string(limits_.max_consumers_per_session) + " are allowed");
   }
   if (!mine.used_numbers.insert(number)) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/counted.h"
 #include "router/errors.h"
 #include "router/property_checks.h"
 #include "router/reply_to.h"
@@ -74,9 +75,9 @@ void PublishPath::on_publish(Session& session, v1::RawPublish& publish, SharedBy
   if (!batch) return session.close(Code::kFrameError, batch.status().message());
   const std::uint32_t count = batch.value()->count();
   if (count > limits_.max_batch_messages) {
-    return session.close(Code::kFrameError,
-                         "publish: a batch of " + std::to_string(count) + " messages, " +
-                             std::to_string(limits_.max_batch_messages) + " are allowed");
+    return session.close(Code::kFrameError, "publish: a batch of " + counted(count, "message") +
+                                                ", " + std::to_string(limits_.max_batch_messages) +
+                                                " are allowed");
   }
   const std::uint64_t cost = body_bytes + kMessageCost * count;
   const Status admitted =

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/checksum.h"
+#include "common/counted.h"
 
 namespace segue::storage {
 
@@ -120,8 +121,9 @@ Status compare(const std::string& path, const Identity& found, const Identity& e
                   found.node_id + " or point data_dir to its own directory");
   }
   if (found.shard_count != expected.shard_count) {
-    return refuse(path + ": the data directory was made with " + std::to_string(found.shard_count) +
-                  " shards, the configuration says " + std::to_string(expected.shard_count) +
+    return refuse(path + ": the data directory was made with " +
+                  counted(found.shard_count, "shard") + ", the configuration says " +
+                  std::to_string(expected.shard_count) +
                   ": the number of shards is fixed when a cluster is created; set it back to " +
                   std::to_string(found.shard_count));
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "common/counted.h"
 #include "storage/embedded_queue.h"
 
 namespace segue::storage {
@@ -305,9 +306,9 @@ void EmbeddedQueue::lose_returned(std::uint64_t first) {
   }
   if (lost == 0) return;
   damaged_ += lost;
-  trouble_ = Status(Code::kCorruption, std::to_string(lost) + " messages from number " +
-                                           std::to_string(first) +
-                                           " on are damaged on the disk and were left out");
+  trouble_ =
+      Status(Code::kCorruption, counted(lost, "message") + " from number " + std::to_string(first) +
+                                    " on are damaged on the disk and were left out");
   note_detour();
 }
 

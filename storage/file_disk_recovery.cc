@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/counted.h"
 #include "storage/file_disk_data_center.h"
 #include "storage/interrupted_repair.h"
 #include "storage/recovery_segments.h"
@@ -128,7 +129,7 @@ Status FileDiskDataCenter::replay_log(const std::vector<RecoveredShard>& shards,
   if (!log.is_ok()) return log.status();
   if (log->records == verified.records && log->last_group == verified.last_group) return {};
   return Status(Code::kIoError, directory_->path_of("wal") + ": was read twice, and had " +
-                                    std::to_string(verified.records) + " records, then " +
+                                    counted(verified.records, "record") + ", then " +
                                     std::to_string(log->records) +
                                     ": another program changes it, or the disk fails");
 }

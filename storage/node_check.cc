@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "common/counted.h"
 #include "storage/backup_manifest.h"
 #include "storage/catalog_db.h"
 #include "storage/catalog_image.h"
@@ -293,8 +294,8 @@ void NodeCheck::report_losses() {
     const std::string directory = loss.path.substr(0, loss.path.rfind('/'));
     finding.queue = queue_name_of_directory(directory.substr(directory.rfind('/') + 1));
     finding.messages = loss.messages;
-    finding.what = "is missing (" + std::to_string(loss.files) +
-                   " files of the queue): the checkpoint names it, and the log does not say that "
+    finding.what = "is missing (" + counted(loss.files, "file") +
+                   " of the queue): the checkpoint names it, and the log does not say that "
                    "its messages were settled. After a loss of power these may be messages that "
                    "were settled in the last moment";
     report_.add(std::move(finding));
@@ -320,8 +321,8 @@ void NodeCheck::report_unnamed(UnnamedFiles& files) {
       finding.kind = CheckFinding::Kind::kProblem;
       finding.messages = *unlogged;
       report_.lost_messages(*unlogged);
-      finding.what += "; but " + std::to_string(*unlogged) +
-                      " messages there are not in the log, and a start would remove them: "
+      finding.what += "; but " + counted(*unlogged, "message") +
+                      " there are not in the log, and a start would remove them: "
                       "files of the log are lost, or the checkpoint is an older copy. segue check "
                       "--repair keeps them";
       return report_.add(std::move(finding));
@@ -387,8 +388,8 @@ void NodeCheck::check_catalog_content(const v1::CatalogEntry& catalog) {
       continue;
     }
     report_.problem(path_of("catalog.db"), "is the catalog of cluster '" + cluster.cluster() +
-                                               "' with " + std::to_string(cluster.shard_count()) +
-                                               " shards, identity says '" + identity_->cluster +
+                                               "' with " + counted(cluster.shard_count(), "shard") +
+                                               ", identity says '" + identity_->cluster +
                                                "' with " + std::to_string(identity_->shard_count));
   }
 }

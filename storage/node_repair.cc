@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/counted.h"
 #include "storage/catalog_db.h"
 #include "storage/catalog_image.h"
 #include "storage/checkpoint_mend.h"
-#include "storage/repair_text.h"
 #include "storage/segment_format.h"
 #include "storage/segment_names.h"
 #include "storage/shard_names.h"
@@ -207,9 +207,10 @@ std::string NodeRepair::reason_of(ShardId shard, const Fit& fit, std::uint64_t u
   if (!read.is_ok()) return read.status().message();
   const std::string end = std::to_string(applied_.at(shard).value);
   if (!read->has_value()) {
-    return fit.applied == LogIndex{0} ? "is missing"
-                                      : "is missing, though " + std::to_string(fit.applied.value) +
-                                            " records of the shard are not in the log any more";
+    return fit.applied == LogIndex{0}
+               ? "is missing"
+               : "is missing, though " + counted(fit.applied.value, "record") +
+                     " of the shard are not in the log any more";
   }
   if (!fit.missing.empty()) {
     return "ends at record " + end + ", and the log does not go on behind it without a hole";

@@ -3,9 +3,9 @@
 #include <map>
 #include <utility>
 
+#include "common/counted.h"
 #include "storage/interrupted_repair.h"
 #include "storage/node_repair.h"
-#include "storage/repair_text.h"
 #include "storage/wal_format.h"
 
 namespace segue::storage {

@@ -5,9 +5,9 @@
 #include <set>
 #include <utility>
 
+#include "common/counted.h"
 #include "storage/queue_cut.h"
 #include "storage/recovery_copies.h"
-#include "storage/repair_text.h"
 #include "storage/segment_overlaps.h"
 #include "storage/segment_remainder.h"
 

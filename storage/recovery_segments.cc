@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/counted.h"
 #include "storage/recovery_copies.h"
 #include "storage/segment_place.h"
 
@@ -262,7 +263,7 @@ Status SegmentRecovery::rebuild(const Queue& queue, const CheckpointSegment& nam
     return Status(
         Code::kCorruption,
         queue->index_path(named.name()) + ": is damaged or missing: of " +
-            std::to_string(rebuilt->uncertain.size()) + " messages of queue '" +
+            counted(rebuilt->uncertain.size(), "message") + " of queue '" +
             queue->name_in_directory() +
             "' it does not tell which of them "
             "are among the " +

@@ -1,4 +1,5 @@
 #include "storage/segment_check.h"
+#include "common/counted.h"
 
 #include <algorithm>
 #include <cstring>
@@ -106,7 +107,7 @@ void SegmentCheck::check_index_header() {
   const std::uint64_t expected = IndexEntry::place(named_.messages, index_timed_);
   if (index_bytes_ < expected) {
     report_.add(in_index(index_bytes_, "is cut short: the checkpoint names " +
-                                           std::to_string(named_.messages) + " messages, " +
+                                           counted(named_.messages, "message") + ", " +
                                            std::to_string(expected) + " bytes"));
   }
   std::string bytes(IndexHeader::kSize, '\0');
@@ -257,8 +258,8 @@ void SegmentCheck::check_entry(const IndexEntry& expected) {
 void SegmentCheck::check_flags() {
   if (unsettled_ <= named_.valid) return;
   CheckFinding finding =
-      in_index(0, "says of " + std::to_string(unsettled_) +
-                      " messages that they are not settled, but at the checkpoint there were " +
+      in_index(0, "says of " + counted(unsettled_, "message") +
+                      " that they are not settled, but at the checkpoint there were " +
                       std::to_string(named_.valid) +
                       ": it is an older copy, or was made anew after damage, and the others come "
                       "back");
@@ -349,7 +350,7 @@ void SegmentCheck::check_sizes() {
   }
   const bool last_is_there = least_ == named_.last.value + 1;
   if (!whole_ || (ordinal_ == named_.messages && last_is_there)) return;
-  report_.add(in_data(offset_, "has " + std::to_string(ordinal_) + " messages up to " +
+  report_.add(in_data(offset_, "has " + counted(ordinal_, "message") + " up to " +
                                    std::to_string(least_ - 1) + ", the checkpoint names " +
                                    std::to_string(named_.messages) + " up to " +
                                    std::to_string(named_.last.value)));

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "storage/repair_text.h"
+#include "common/counted.h"
 #include "storage/segment_format.h"
 #include "storage/segment_remainder.h"
 

@@ -6,8 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "common/counted.h"
 #include "storage/recovery_copies.h"
-#include "storage/repair_text.h"
 #include "storage/segment_index.h"
 
 namespace segue::storage {

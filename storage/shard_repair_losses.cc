@@ -1,7 +1,7 @@
 // What is lost with records of a shard's log, and with its checkpoint.
 #include <algorithm>
 
-#include "storage/repair_text.h"
+#include "common/counted.h"
 #include "storage/shard_repair.h"
 
 namespace segue::storage {

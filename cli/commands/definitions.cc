@@ -151,7 +151,7 @@ class ImportCommand final : public WithDocument {
     declare_document(options);
     options.flag(update_, {"update", 0, "",
                            "change arguments of queues that exist, as `queue declare --update` "
-                           "does, and limits of virtual hosts"});
+                           "does, replace policies, and change limits of virtual hosts"});
     options.flag(dry_run_, {"dry-run", 0, "", "only say what is missing and what is different"});
     options.duration(
         wait_, {"wait", 'w', "TIME", "wait so long for a cluster that is starting, e.g. 60s (0s)"});
@@ -177,82 +177,82 @@ class ImportCommand final : public WithDocument {
                        objects_of(wanted, sessions.home()).size(), left_out);
       return kExitOk;
     }
-    DefinitionsImport import(console, sessions, {update_});
-    import.plan(wanted, *before);
-    import.run([&](const std::string& object, const std::string& why) {
+    DefinitionsImport importing(console, sessions, {update_});
+    importing.plan(wanted, *before);
+    importing.run([&](const std::string& object, const std::string& why) {
       if (!json()) console.write("refused   " + object + ": " + printable(why) + "\n");
-  });
-  write_report(console, *document, import, left_out);
-  if (import.exit_code()) return *import.exit_code();
-  if (import.failure()) return report(console, "import the definitions", *import.failure());
-  if (console.stop_requested()) return kExitInterrupted;
-  return import.refusals().empty() ? kExitOk : kExitRefused;
-}
-
-private :
-    /// Until declares can succeed: the catalog has its leader. False: interrupted.
-    bool
-    wait_until_up(Console& console, client::Connection& connection) const {
-  const auto end = std::chrono::steady_clock::now() + wait_;
-  while (std::chrono::steady_clock::now() < end) {
-    const auto status = connection.admin().cluster_status();
-    if (status && status->catalog_available) return true;
-    if (console.stop_requested()) return false;
-    console.wait_readable(-1, 100);
+    });
+    write_report(console, *document, importing, left_out);
+    if (importing.exit_code()) return *importing.exit_code();
+    if (importing.failure()) return report(console, "import the definitions", *importing.failure());
+    if (console.stop_requested()) return kExitInterrupted;
+    return importing.refusals().empty() ? kExitOk : kExitRefused;
   }
-  return true;
-}
-void tell_differences(Console& console, const ReadDefinitions& document,
-                      const DefinitionDifferences& differences, std::size_t all,
-                      std::size_t left_out) const {
-  const std::size_t equal = all - differences.missing.size() - differences.different.size();
-  if (json()) {
+
+ private:
+  /// Until declares can succeed: the catalog has its leader. False: interrupted.
+  bool wait_until_up(Console& console, client::Connection& connection) const {
+    const auto end = std::chrono::steady_clock::now() + wait_;
+    while (std::chrono::steady_clock::now() < end) {
+      const auto status = connection.admin().cluster_status();
+      if (status && status->catalog_available) return true;
+      if (console.stop_requested()) return false;
+      console.wait_readable(-1, 100);
+    }
+    return true;
+  }
+  void tell_differences(Console& console, const ReadDefinitions& document,
+                        const DefinitionDifferences& differences, std::size_t all,
+                        std::size_t left_out) const {
+    const std::size_t equal = all - differences.missing.size() - differences.different.size();
+    if (json()) {
+      JsonWriter json;
+      json.begin_object().field("dry_run", true);
+      write_lines(json, "missing", differences.missing);
+      write_lines(json, "different", differences.different);
+      json.field("equal", std::uint64_t{equal}).field("left_out", std::uint64_t{left_out});
+      write_notes(json, document);
+      console.write(json.end_object().take() + "\n");
+      return;
+    }
+    for (const std::string& line : differences.missing) console.write("+ " + line + "\n");
+    for (const std::string& line : differences.different) console.write("~ " + line + "\n");
+    console.write(grouped(differences.missing.size()) + " missing, " +
+                  grouped(differences.different.size()) + " different, " + grouped(equal) +
+                  " equal, " + grouped(left_out) + " left out; whether the cluster takes what is " +
+                  "missing or different shows when it is imported\n");
+  }
+  void write_report(Console& console, const ReadDefinitions& document,
+                    const DefinitionsImport& importing, std::size_t left_out) const {
+    if (!json()) {
+      console.write(
+          grouped(importing.made()) + " made, " + grouped(importing.changed()) + " changed, " +
+          grouped(importing.equal()) + " equal, " + grouped(importing.refusals().size()) +
+          " refused, " + grouped(left_out) + " left out" +
+          (importing.not_done() > 0 ? ", " + grouped(importing.not_done()) + " not done" : "") +
+          "\n");
+      return;
+    }
     JsonWriter json;
-    json.begin_object().field("dry_run", true);
-    write_lines(json, "missing", differences.missing);
-    write_lines(json, "different", differences.different);
-    json.field("equal", std::uint64_t{equal}).field("left_out", std::uint64_t{left_out});
+    json.begin_object().field("dry_run", false);
+    json.field("made", std::uint64_t{importing.made()});
+    json.field("changed", std::uint64_t{importing.changed()});
+    json.field("equal", std::uint64_t{importing.equal()});
+    json.field("refused", std::uint64_t{importing.refusals().size()});
+    json.field("left_out", std::uint64_t{left_out});
+    json.field("not_done", std::uint64_t{importing.not_done()});
+    json.key("refusals").begin_array();
+    for (const auto& [object, text] : importing.refusals()) {
+      json.begin_object().field("object", object).field("text", text).end_object();
+    }
+    json.end_array();
     write_notes(json, document);
     console.write(json.end_object().take() + "\n");
-    return;
   }
-  for (const std::string& line : differences.missing) console.write("+ " + line + "\n");
-  for (const std::string& line : differences.different) console.write("~ " + line + "\n");
-  console.write(grouped(differences.missing.size()) + " missing, " +
-                grouped(differences.different.size()) + " different, " + grouped(equal) +
-                " equal, " + grouped(left_out) + " left out; whether the cluster takes what is " +
-                "missing or different shows when it is imported\n");
-}
-void write_report(Console& console, const ReadDefinitions& document,
-                  const DefinitionsImport& import, std::size_t left_out) const {
-  if (!json()) {
-    console.write(grouped(import.made()) + " made, " + grouped(import.changed()) + " changed, " +
-                  grouped(import.equal()) + " equal, " + grouped(import.refusals().size()) +
-                  " refused, " + grouped(left_out) + " left out" +
-                  (import.not_done() > 0 ? ", " + grouped(import.not_done()) + " not done" : "") +
-                  "\n");
-    return;
-  }
-  JsonWriter json;
-  json.begin_object().field("dry_run", false);
-  json.field("made", std::uint64_t{import.made()});
-  json.field("changed", std::uint64_t{import.changed()});
-  json.field("equal", std::uint64_t{import.equal()});
-  json.field("refused", std::uint64_t{import.refusals().size()});
-  json.field("left_out", std::uint64_t{left_out});
-  json.field("not_done", std::uint64_t{import.not_done()});
-  json.key("refusals").begin_array();
-  for (const auto& [object, text] : import.refusals()) {
-    json.begin_object().field("object", object).field("text", text).end_object();
-  }
-  json.end_array();
-  write_notes(json, document);
-  console.write(json.end_object().take() + "\n");
-}
 
-std::chrono::milliseconds wait_{0};
-bool update_ = false;
-bool dry_run_ = false;
+  std::chrono::milliseconds wait_{0};
+  bool update_ = false;
+  bool dry_run_ = false;
 };  // namespace
 
 class DefinitionsDiff final : public WithDocument {
@@ -290,7 +290,7 @@ class DefinitionsDiff final : public WithDocument {
   }
 };
 
-}  // namespace segue::cli
+}  // namespace
 
 CommandEntry definitions_export_command() {
   return {"definitions export", "write down the exchanges, queues, bindings and policies",
@@ -309,8 +309,7 @@ CommandEntry definitions_import_command() {
           "of\n"
           "the session (--vhost).\n"
           "What is there already with equal settings stays as it is, so importing twice does no\n"
-          "harm. What is there with others is refused (but see --update), a policy is replaced, "
-          "and\n"
+          "harm. What is there with others is refused (but see --update), and\n"
           "nothing is ever deleted. What is refused is told, and the rest goes on. A cluster "
           "makes\n"
           "documents by itself when it starts, if its configuration names them (the key\n"

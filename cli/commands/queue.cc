@@ -191,7 +191,7 @@ class QueueList final : public SessionCommand {
       for (client::QueueDescription& queue : page->queues) {
         if (queue.name.starts_with(prefix_)) queues.push_back(std::move(queue));
       }
-      console.progress(grouped(queues.size()) + " queues");
+      console.progress(counted(queues.size(), "queue"));
       if (console.stop_requested()) return kExitInterrupted;
     }
     console.end_progress();

@@ -221,7 +221,7 @@ class UpCommand final : public Command {
     const auto wanted = static_cast<std::uint32_t>(nodes_.value_or(present > 0 ? present : 3));
     if (wanted < present) {
       return Status(Code::kPreconditionFailed,
-                    data_dir_ + " has data of " + std::to_string(present) + " nodes, and " +
+                    data_dir_ + " has data of " + counted(present, "node") + ", and " +
                         std::to_string(wanted) + " cannot serve it: give --nodes " +
                         std::to_string(present) + ", another --data-dir, or remove the directory");
     }

@@ -94,8 +94,8 @@ bool DemoRun::start_cluster(const std::string& directory) {
 }
 
 bool DemoRun::declare_queues() {
-  say("a router and " + std::to_string(cluster_->node_ids().size()) +
-      " nodes are up: " + cluster_->router_endpoint());
+  say("a router and " + counted(cluster_->node_ids().size(), "node") +
+      " are up: " + cluster_->router_endpoint());
   client::Admin& admin = connection_->admin();
   admin.set_timeout(seconds(20));
   client::ExchangeOptions topic;
@@ -112,10 +112,10 @@ bool DemoRun::declare_queues() {
   }
   if (nodes.size() < cluster_->node_ids().size()) {
     fail(Check::kPlacement, "the queues sit on " + std::to_string(nodes.size()) + " of " +
-                                std::to_string(cluster_->node_ids().size()) + " nodes");
+                                counted(cluster_->node_ids().size(), "node"));
   }
-  say(std::to_string(queues_.size()) + " queues on " + std::to_string(nodes.size()) +
-      " nodes are bound to the topic exchange '" + kExchange + "'");
+  say(counted(queues_.size(), "queue") + " on " + counted(nodes.size(), "node") +
+      " are bound to the topic exchange '" + kExchange + "'");
   return true;
 }
 
@@ -159,9 +159,9 @@ bool DemoRun::start_clients() {
     }
     producers_.push_back(std::move(producer).value());
   }
-  say(std::to_string(plan_.producers()) + " producers publish " + grouped(plan_.total()) +
-      " messages (" + grouped(plan_.passes()) + " passes), " + grouped(rate_) +
-      "/s at first; each queue is consumed");
+  say(std::to_string(plan_.producers()) + " producers publish " +
+      counted(plan_.total(), "message") + " (" + grouped(plan_.passes()) + " passes), " +
+      grouped(rate_) + "/s at first; each queue is consumed");
   return true;
 }
 
@@ -212,7 +212,7 @@ bool DemoRun::lose_a_node() {
   const Status started = cluster_->start_again(victim);
   if (!started.is_ok()) return fail(Check::kProcesses, started.message());
   say("node " + victim + " was missed and is started again; in " + in_seconds(clock_.now() - died) +
-      " without it " + grouped(during) + " messages were confirmed");
+      " without it " + counted(during, "message") + " were confirmed");
   const TimePoint back = clock_.now();
   if (!wait_until("node " + victim + " to serve its shards",
                   [&] { return DemoCluster::serves_everything(*connection_); })) {
@@ -321,7 +321,7 @@ int DemoRun::report() {
   const std::uint64_t all = confirmed();
   const std::vector<Finding> findings =
       books_.with([](Checker& checker) { return checker.finish(); });
-  console_.write("\n" + report_table(rows) + "\n" + grouped(all) + " messages confirmed in " +
+  console_.write("\n" + report_table(rows) + "\n" + counted(all, "message") + " confirmed in " +
                  in_seconds(publishing_time_) + ", " + per_second(all, publishing_time_) + "\n" +
                  report_findings(findings));
   console_.flush();
@@ -361,8 +361,9 @@ bool DemoRun::wait_until(const std::string& waiting_for, const std::function<boo
       tell_queues();
       return give_up(kExitTimeout, "not done within " + in_seconds(options_.deadline) +
                                        ", waiting for " + waiting_for + " with " +
-                                       grouped(confirmed()) + " of " + grouped(plan_.total()) +
-                                       " messages confirmed; --deadline gives it more time");
+                                       grouped(confirmed()) + " of " +
+                                       counted(plan_.total(), "message") +
+                                       " confirmed; --deadline gives it more time");
     }
     tell_progress(waiting_for);
     console_.wait_readable(-1, static_cast<int>(kLook.count()));
@@ -378,7 +379,7 @@ void DemoRun::tell_queues() {
     const auto status = connection_->admin().queue_status(name);
     say("queue " + name + ": " +
         (status ? grouped(status->ready) + " ready, " + grouped(status->unacked) + " unacked, " +
-                      grouped(status->consumers) + " consumers, " +
+                      counted(status->consumers, "consumer") + ", " +
                       grouped(status->delivered_total) + " delivered"
                 : status.error().to_string()) +
         "; " + grouped(consumers_[i]->buffered()) + " arrived and not taken yet");

@@ -1,4 +1,5 @@
 #include "cli/demo/record_file.h"
+#include "cli/table_output.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -151,8 +152,8 @@ Result<RecordFile> RecordFile::parse(std::string text, const std::string& name) 
   RecordFile file(std::move(text));
   if (file.records_.size() > kMaxRecords) {
     return Status(Code::kContentTooLarge,
-                  "'" + name + "' has " + std::to_string(file.records_.size()) +
-                      " records; the demo takes at most " + std::to_string(kMaxRecords));
+                  "'" + name + "' has " + counted(file.records_.size(), "record") +
+                      "; the demo takes at most " + std::to_string(kMaxRecords));
   }
   for (std::size_t i = 0; i < file.records_.size(); ++i) {
     const std::size_t size = file.records_[i].body.size();

@@ -53,11 +53,11 @@ TEST(LoadReport, IsJsonWithTheFieldsThatScriptsRelyOn) {
 
 TEST(LoadReport, TellsPeopleRatesLatenciesAndProblems) {
   LoadReport report = some_report();
-  report.problem = "10 messages were never confirmed";
+  report.problem = "10 messages never got a confirm";
   const std::string text = load_report_text({}, report);
   for (const char* part : {"confirmed 990, refused 10", "495/s, 0.5 MB/s", "200 us", "n1",
                            "0.50 s, 505.05 us a message", "QUEUE_FULL: full",
-                           "PROBLEM: 10 messages were never confirmed"}) {
+                           "PROBLEM: 10 messages never got a confirm"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
   }
 }

@@ -132,6 +132,22 @@ TEST_F(DefinitionsCommand, WhatCannotBeIsToldAndTheRestIsThere) {
   EXPECT_EQ(run({"import", "/does/not/exist"}).code, 74);
 }
 
+TEST_F(DefinitionsCommand, APolicyThatIsThereIsReplacedOnlyWhenAskedFor) {
+  const auto policy = [](int length) {
+    return R"({"segue_definitions": 1, "policies": [{"name": "p", "pattern": "^a", "definition": {"max-length": )" +
+           std::to_string(length) + "}}]}";
+  };
+  EXPECT_EQ(run({"import"}, policy(10)).code, 0);
+  EXPECT_EQ(run({"import"}, policy(10)).code, 0);
+  const Ran refused = run({"import"}, policy(20));
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.out.find("refused   policy 'p'"), std::string::npos) << refused.out;
+  EXPECT_NE(refused.out.find("--update"), std::string::npos) << refused.out;
+  EXPECT_EQ(run({"diff"}, policy(10)).code, 0);
+  EXPECT_EQ(run({"import", "--update"}, policy(20)).code, 0);
+  EXPECT_EQ(run({"diff"}, policy(20)).code, 0);
+}
+
 TEST_F(DefinitionsCommand, AllVirtualHostsGoIntoOneDocumentAndComeBack) {
   {
     Connection connection = cluster_.connect();

@@ -1,5 +1,5 @@
-// Runs docs/guide/README.md: every program in it is compiled, every command is run, and what it
-// prints is compared with what the guide says.
+// Runs the pages of docs/guide/: every program in them is compiled, every command is run, and what
+// it prints is compared with what the page says.
 
 #include <gtest/gtest.h>
 
@@ -116,8 +116,16 @@ class Guide : public ::testing::Test {
 
   std::string router() const { return "ipc://" + dir_.path() + "/router"; }
 
+  void run_page(const std::string& page, std::size_t least_blocks) {
+    page_ = page;
+    const auto blocks = blocks_of(std::string(SEGUE_SOURCE_DIR) + "/" + page);
+    ASSERT_GE(blocks.size(), least_blocks);
+    for (const Block& block : blocks) ASSERT_NO_FATAL_FAILURE(run(block));
+  }
+
+ private:
   void run(const Block& block) {
-    const std::string where = "docs/guide/README.md:" + std::to_string(block.line);
+    const std::string where = page_ + ":" + std::to_string(block.line);
     if (!block.file.empty()) return write(block);
     if (block.info == "console terminal") return start(block, where);
     ASSERT_EQ(block.info, "console") << where << ": a block that nobody runs";
@@ -137,7 +145,6 @@ class Guide : public ::testing::Test {
     }
   }
 
- private:
   void write(const Block& block) {
     std::ofstream out(dir_.path() + "/guide/" + block.file);
     ASSERT_TRUE(out) << block.file;
@@ -160,15 +167,18 @@ class Guide : public ::testing::Test {
   }
 
   TempDir dir_;
+  std::string page_;
   std::vector<std::string> environment_;
   std::unique_ptr<Shell> shell_;
   std::vector<std::unique_ptr<Process>> terminals_;
 };
 
 TEST_F(Guide, EveryCommandAndProgramDoesWhatItSays) {
-  const auto blocks = blocks_of(std::string(SEGUE_SOURCE_DIR) + "/docs/guide/README.md");
-  ASSERT_GT(blocks.size(), 15u);
-  for (const Block& block : blocks) ASSERT_NO_FATAL_FAILURE(run(block));
+  run_page("docs/guide/README.md", 16);
+}
+
+TEST_F(Guide, WhoComesFromRabbitMqFindsItAsThePageSays) {
+  run_page("docs/guide/from-rabbitmq.md", 9);
 }
 
 }  // namespace
