@@ -283,7 +283,7 @@ TEST_F(Publishing, WaitForConfirmsTimesOutAndSaysHowManyAreOpen) {
   const Status open = connection.publisher().wait_for_confirms(std::chrono::milliseconds(20));
   ASSERT_FALSE(open);
   EXPECT_EQ(open.error().code, ErrorCode::kTimeout);
-  EXPECT_NE(open.error().text.find("1 messages"), std::string::npos);
+  EXPECT_NE(open.error().text.find("1 unconfirmed message"), std::string::npos);
 }
 
 TEST_F(Publishing, ClosingFreesABlockedPublisherAndSettlesFutures) {

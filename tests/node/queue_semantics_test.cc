@@ -214,7 +214,7 @@ TEST_F(QueueSemantics, S15_IfUnusedAndIfEmptyAreCheckedWithTheNumbersNamed) {
   auto refused = request(message).reply;
   EXPECT_EQ(refused.error().code(), 406u);
   EXPECT_NE(refused.error().text().find("'q1'"), std::string::npos);
-  EXPECT_NE(refused.error().text().find("1 consumers"), std::string::npos);
+  EXPECT_NE(refused.error().text().find("1 consumer"), std::string::npos);
   publish(numbered(3), {1});
   settle_down();
   unsubscribe(1, false);
