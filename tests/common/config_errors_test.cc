@@ -186,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongValue{"timeouts: {reconnect_min: 3s}\n",
                    "expected reconnect_min to be at most reconnect_max, found 3s and 2s"},
         WrongValue{"  - {id: n2, endpoint: 'ipc://@2'}\nshards: 1\n",
-                   "key 'shards': expected at least one shard for each node, found 1 shards and 2 "
+                   "key 'shards': expected at least one shard for each node, found 1 shard and 2 "
                    "nodes"}));
 
 class ConfigWrongElement : public testing::TestWithParam<WrongValue> {};
